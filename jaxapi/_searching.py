@@ -129,6 +129,7 @@ def _arg_extreme(name, x, axis, keepdims):
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
+@raises_as_numpy
 def _index_of_extreme(x, axis, keepdims, largest):
     """Reduce pairs of element and index by an order without ties, since XLA reduces in any order."""
     if jnp.iscomplexobj(x):

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ._core._docs import Completion, of_standard, sharing
 from ._core._dtypes import lacks_64_bits, refuse_complex, x64_for
 from ._core._errors import raises_as_numpy
-from ._core._exact import exact
+from ._core._exact import exact, exact_norm
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, DTypeLike
 from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, by_numpy, scalar_like
@@ -100,7 +100,7 @@ def _doubled(x):
 def _rounded_once(function, of_equal_numbers: str, elements: tuple[str, ...] = ()):
     """Return a function with exact quotients and roots, whose docstring says what equal numbers give."""
     return takes_array(
-        _with_axis_checked(exact(function)),
+        _with_axis_checked(function),
         "where",
         elements=elements,
         difference="quotients and roots of real numbers are rounded as IEEE 754 says: where\n"
@@ -109,11 +109,13 @@ def _rounded_once(function, of_equal_numbers: str, elements: tuple[str, ...] = (
 
 
 cumulative_sum = takes_array(jnp.cumulative_sum)
-mean = _rounded_once(jnp.mean, "the mean of equal numbers is that number")
+mean = _rounded_once(exact(jnp.mean), "the mean of equal numbers is that number")
 prod = takes_array(_prod, "where", elements=("initial",))
-std = _rounded_once(jnp.std, "equal numbers have the deviation 0", elements=("mean",))
+std = _rounded_once(
+    exact_norm(jnp.std), "equal numbers have the deviation 0, and no slopes", elements=("mean",)
+)
 sum = takes_array(jnp.sum, "where", elements=("initial",))
-var = _rounded_once(jnp.var, "equal numbers have the variance 0", elements=("mean",))
+var = _rounded_once(exact(jnp.var), "equal numbers have the variance 0", elements=("mean",))
 
 
 @of_standard("statistical functions")

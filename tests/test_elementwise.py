@@ -1,5 +1,6 @@
 """floor_divide, remainder and sign: the standard's tables, NumPy elsewhere."""
 
+import functools
 import math
 
 import jax
@@ -53,6 +54,23 @@ def test_special_pairs(dtype, x64):
         out = function(a, b)
         assert out.dtype == dtype
         assert_same(out, expected)
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder"])
+def test_integers_by_zero(name, x64):
+    dtypes = [np.int8, np.int32, np.uint8, np.uint32, *[np.int64, np.uint64] * x64]
+    operands = [(np.array([1, 0, 7, np.iinfo(d).min], d), np.array([0, 0, 2, 0], d)) for d in dtypes]
+
+    def divided(namespace, operands):
+        function = getattr(namespace, name)
+        return [(function(a, b), function(a, 0)) for a, b in operands]
+
+    with np.errstate(divide="ignore"):
+        expected = divided(np, operands)
+    for made in (divided(xp, operands), jax.jit(functools.partial(divided, xp))(operands)):
+        for ours, numpys in zip(made, expected, strict=True):
+            np.testing.assert_array_equal(ours, numpys)
+    assert getattr(xp, name)([1], [0]).tolist() == [0]
 
 
 @pytest.mark.parametrize("name", ["floor_divide", "remainder"])

@@ -1,5 +1,6 @@
 """Mistakes in shapes and axes raise NumPy's exceptions, whatever JAX raises."""
 
+import functools
 import inspect
 
 import jax
@@ -8,6 +9,7 @@ import pytest
 
 import jaxapi as xp
 import jaxapi.numpy as np_
+from jaxapi import mutable, numpy
 from jaxapi._core._errors import numpy_error
 
 X = np.arange(6.0).reshape(2, 3)
@@ -207,3 +209,48 @@ def test_values_that_shape_the_result(name):
     with pytest.raises(TypeError, match=text) as raised:
         jax.eval_shape(function, np.asarray([1, 0, 2], np.int32))
     assert "racer" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "argsort", "sort", "cumulative_sum"])
+def test_several_axes_for_one(name):
+    for namespace in (xp, mutable, numpy):
+        x = namespace.asarray(np.ones((2, 3)))
+        if name == "cumulative_sum" and namespace is numpy:
+            continue  # which is NumPy's ValueError
+        with pytest.raises(TypeError, match="one integer is wanted, got several"):
+            getattr(namespace, name)(x, axis=(0, 1))
+    for x in (mutable.ones((2, 3)), numpy.ones((2, 3))):
+        with pytest.raises(TypeError, match="one integer is wanted, got several"):
+            x.argmax(axis=(0, 1))
+
+
+@pytest.mark.parametrize("namespace", [mutable, numpy], ids=["mutable", "numpy"])
+def test_jaxs_grad_of_functions_that_return_arrays(namespace):
+    """The error names our own `grad`; in programs these arrays are pytrees."""
+    for differentiate in (jax.grad, jax.value_and_grad):
+        for x in (namespace.ones(3), np.ones(3, np.float32)):
+            with pytest.raises(ValueError, match=rf"{namespace.__name__}\.grad"):
+                differentiate(lambda x: namespace.sum(namespace.asarray(x) ** 2))(x)
+    assert namespace.grad(lambda x: namespace.sum(x**2))(namespace.ones(3)).tolist() == [2, 2, 2]
+    assert jax.jit(lambda x: x + 1)(namespace.ones(3)).tolist() == [2, 2, 2]
+
+
+def test_functions_of_numpy_that_look_at_values_in_programs():
+    x = np.array([1.0, 0.0, 2.0])
+    mistakes = {
+        "strip_zeros=False": lambda x: numpy.roots(numpy.asarray(x)),
+        "mode='clip'": lambda x: numpy.choose(numpy.asarray(x).astype(int), [x, x, x]),
+        "slice by known positions": lambda x: numpy.trim_zeros(numpy.asarray(x)),
+    }
+    for text, function in mistakes.items():
+        with pytest.raises(jax.errors.ConcretizationTypeError, match=text):
+            jax.jit(function)(x)
+
+    def placed(numpy, x, values):
+        x = numpy.asarray(x).copy()
+        numpy.place(x, x > 0.5, values)
+        return x
+
+    for values in ([5.0], [5.0, 6.0, 7.0], [7.0, 8.0]):
+        program = jax.jit(functools.partial(placed, numpy, values=values))
+        np.testing.assert_array_equal(program(x), placed(np, x, values))

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import jaxapi as xp
 
@@ -46,3 +46,36 @@ def test_sharded_arrays_stay_sharded():
             np.testing.assert_allclose(out, here, rtol=1e-5, atol=1e-5, err_msg=name)
         for operation in ("all-gather", "all-to-all", "all-reduce", "collective-permute"):
             assert operation not in compiled.as_text(), (name, operation)
+
+
+ALONG_ROWS = {
+    "sort": (lambda x: xp.sort(x, axis=0), lambda x: np.sort(x, axis=0)),
+    "roll": (lambda x: xp.roll(x, 1, axis=0), lambda x: np.roll(x, 1, axis=0)),
+    "cumulative_sum": (lambda x: xp.cumulative_sum(x, axis=0), lambda x: np.cumsum(x, axis=0)),
+    "inv": (lambda x: xp.linalg.inv(x + 4 * xp.eye(3)), lambda x: np.linalg.inv(x + 4 * np.eye(3))),
+}
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
+@pytest.mark.parametrize("name", ALONG_ROWS)
+def test_meshes_of_explicit_axes(name):
+    """What docs/sharding.md says of them: element by element as they are, along a sharded axis by `Auto`."""
+    function, numpys = ALONG_ROWS[name]
+    x = np.random.default_rng(0).random((8, 3, 3), np.float32)
+    rows = PartitionSpec("rows")
+    mesh = jax.make_mesh((8,), ("rows",), axis_types=(AxisType.Explicit,))
+    auto_mesh = jax.make_mesh((8,), ("rows",), axis_types=(AxisType.Auto,))
+    explicit = jax.device_put(x, NamedSharding(mesh, rows))
+    np.testing.assert_array_equal(xp.abs(explicit - 1), np.abs(x - 1))
+    np.testing.assert_array_equal(xp.sort(explicit, axis=1), np.sort(x, axis=1))
+
+    def moved(x):
+        return function(jax.device_put(x, NamedSharding(auto_mesh, rows)))
+
+    expected = numpys(x)
+    for made in (moved(explicit), jax.jit(moved)(explicit)):
+        np.testing.assert_allclose(made, expected, rtol=1e-5)
+    with jax.set_mesh(mesh):
+        made = jax.sharding.auto_axes(lambda x: function(x), out_sharding=rows)(explicit)
+    np.testing.assert_allclose(made, expected, rtol=1e-5)
+    assert made.sharding.is_equivalent_to(explicit.sharding, x.ndim)

@@ -152,6 +152,20 @@ def test_derivatives_of_determinants():
                 np.testing.assert_allclose(second[i, j], expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.daily
+def test_second_derivatives_of_determinants_in_a_large_unit():
+    """By two elements it is the determinant of what is in neither's row or column, with a sign."""
+    x = np.float32(2**20) * np.random.default_rng(4).normal(size=(4, 4)).astype(np.float32)
+    expected = np.zeros((4, 4, 4, 4))
+    for i, j, k, m in np.ndindex(4, 4, 4, 4):
+        if i != k and j != m:
+            others = np.delete(np.delete(x.astype(float), [i, k], axis=0), [j, m], axis=1)
+            sign = (-1) ** (i + j + k + m) * np.sign(k - i) * np.sign(m - j)
+            expected[i, j, k, m] = sign * np.linalg.det(others)
+    found = jax.hessian(xp.linalg.det)(jnp.asarray(x))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
 class TestByNumpy:
     """What NumPy computes on the CPU for arrays of many elements has JAX's order, dtypes and shapes."""
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from ._programs import any_traced
 
-__all__ = ["NEEDS_A_VALUE", "SHAPED_BY_VALUES", "check_broadcast", "numpy_error", "raises_as_numpy"]
-__all__ += ["refuse_traced", "whole_number", "with_remedy"]
+__all__ = ["NEEDS_A_VALUE", "SHAPED_BY_VALUES", "check_broadcast", "error_of_several", "numpy_error"]
+__all__ += ["raises_as_numpy", "refuse_traced", "whole_number", "with_remedy"]
 
 # What JAX raises where a program needs a value that it does not know while it compiles.
 NEEDS_A_VALUE = (
@@ -31,8 +31,15 @@ SHAPED_BY_VALUES = {
     "argwhere", "bincount", "compress", "extract", "flatnonzero", "nonzero", "repeat", *_SETS, *_UNIQUE,
 }  # fmt: skip
 
+_REMEDIES = {
+    "choose": "pass mode='clip' or mode='wrap'",
+    "roots": "use jax.numpy.roots(p, strip_zeros=False), where the first and last coefficients are not 0",
+    "trim_zeros": "call it outside of jax.jit, jax.vmap and jax.grad, or slice by known positions",
+}
+
 _SHAPE = re.compile(r"\((?:\d+,?(?: \d+,?)*)?\)")
 _TRACED = ("Non-hashable static arguments", "Shapes must be 1D sequences of concrete values")
+_SEVERAL_FOR_ONE = [f"'{kind}' object cannot be interpreted as an integer" for kind in ("tuple", "list")]
 _AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension \d+")
 _TYPE_ERRORS_OF_SHAPES = (
     "Cannot concatenate arrays",
@@ -46,6 +53,8 @@ _TYPE_ERRORS_OF_SHAPES = (
 def numpy_error(error: Exception) -> Exception | None:
     """Return the exception that NumPy raises for the same mistake; None where JAX's is of that type."""
     text = str(error)
+    if (of_several := error_of_several(error)) is not None:
+        return of_several
     if "Tracer" in text and any(part in text for part in _TRACED):
         return TypeError(_shapes_the_program("an argument (an axis, a length, a shape)"))
     if "ncompatible shapes for broadcasting" in text:
@@ -55,6 +64,16 @@ def numpy_error(error: Exception) -> Exception | None:
         return ValueError(text) if any(part in text for part in _TYPE_ERRORS_OF_SHAPES) else None
     axis = None if isinstance(error, np.exceptions.AxisError) else _AXIS.search(text)
     return None if axis is None else np.exceptions.AxisError(axis.group())
+
+
+def error_of_several(error: Exception) -> Exception | None:
+    """Return what to say where several integers were given for one, as a tuple of axes; None elsewhere."""
+    if str(error) not in _SEVERAL_FOR_ONE:
+        return None
+    return TypeError(
+        "one integer is wanted, got several: the function works along one axis; reshape the array so that "
+        "the axes are one, or call it for each"
+    )
 
 
 def raises_as_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +96,9 @@ def with_remedy(error: Exception, name: str) -> Exception:
 
     JAX's sentence about the user's function and its argument stays.
     """
-    if name in SHAPED_BY_VALUES:
+    if name in _REMEDIES:
+        text = f"{name} looks at values, which a compiled program does not know: {_REMEDIES[name]}"
+    elif name in SHAPED_BY_VALUES:
         text = (
             f"the shape of {name}'s result depends on values, which a compiled program does not know: call "
             "it outside of jax.jit, jax.vmap and jax.grad, use where(mask, x, value), or "

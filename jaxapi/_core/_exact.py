@@ -18,13 +18,14 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from ._dtypes import x64_for
-from ._quotients import quotient, root
+from ._quotients import quotient, root, root_of_norm
 from ._typing import Array
 
-__all__ = ["as_they_are", "exact"]
+__all__ = ["as_they_are", "exact", "exact_norm"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Rules = dict[str, Callable[..., Array]]  # by primitive: what computes it in its place
 
 _CALLS = frozenset(["jit", "pjit"])  # of compiled functions: its name since JAX 0.7, and before
 
@@ -34,7 +35,18 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
 
     Arrays of JAX among the arguments, and in their pytrees, are traced; everything else is as it is.
     """
+    return _with_rules(function, _EXACT)
 
+
+def exact_norm(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the same of a norm, or a deviation: where it is 0, so are its slopes, of every order.
+
+    By JAX they are NaN: the slope of a root at 0 is infinite. A power of 0 has no slope here, either.
+    """
+    return _with_rules(function, _EXACT_NORM)
+
+
+def _with_rules(function: Callable[P, R], rules: Rules) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, structure = jax.tree.flatten((args, kwargs))
@@ -49,13 +61,13 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
 
         arrays = [leaves[i] for i in positions]
         closed, result = jax.make_jaxpr(of_arrays, return_shape=True)(*arrays)
-        outputs = _evaluate(closed.jaxpr, closed.consts, arrays)
+        outputs = _evaluate(closed.jaxpr, closed.consts, arrays, rules)
         return jax.tree.unflatten(jax.tree.structure(result), outputs)
 
     return call
 
 
-def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], rules: Rules) -> list[Any]:
     """Compute what a program does, with exact quotients and roots."""
     values = dict(zip(jaxpr.constvars, constants, strict=True))
     values.update(zip(jaxpr.invars, arguments, strict=True))
@@ -63,48 +75,49 @@ def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) 
     def value_of(variable: Any) -> Any:
         return variable.val if isinstance(variable, Literal) else values[variable]
 
-    for is_changed, equations in itertools.groupby(jaxpr.eqns, _is_changed):
+    is_to_change = functools.partial(_is_changed, rules)
+    for is_changed, equations in itertools.groupby(jaxpr.eqns, is_to_change):
         if not is_changed:
             values.update(as_they_are(jaxpr, list(equations), values))
             continue
         for equation in equations:
-            results = _changed(equation, [value_of(variable) for variable in equation.invars])
+            results = _changed(equation, [value_of(variable) for variable in equation.invars], rules)
             values.update(zip(equation.outvars, results, strict=True))
     return [value_of(variable) for variable in jaxpr.outvars]
 
 
-def _is_changed(equation: Any) -> bool:
-    """Whether an equation is a quotient or a root of real numbers, or a call of a function that has some."""
+def _is_changed(rules: Rules, equation: Any) -> bool:
+    """Whether rules are for an equation of real numbers, or for one of a function that it calls."""
     if equation.primitive.name in _CALLS:
-        return any(map(_is_changed, equation.params["jaxpr"].eqns))
+        return any(_is_changed(rules, inner) for inner in equation.params["jaxpr"].eqns)
     if equation.primitive.name == "integer_pow" and equation.params["y"] >= 0:
         return False
-    return equation.primitive.name in _EXACT and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating)
+    return equation.primitive.name in rules and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating)
 
 
-def _changed(equation: Any, operands: list[Any]) -> Sequence[Any]:
+def _changed(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
     """Return what an equation computes, rounded."""
     if equation.primitive.name in _CALLS:
-        return _called(equation, operands)
+        return _called(equation, operands, rules)
     aval = equation.outvars[0].aval
     with x64_for(aval.dtype):
         arrays = jnp.broadcast_arrays(*[_as_array(x, aval.dtype) for x in operands])
-        result = _EXACT[equation.primitive.name](equation, *arrays)
+        result = rules[equation.primitive.name](equation, *arrays)
         if aval.weak_type:
             result = _as_weak(result)
     return [result]
 
 
-def _called(equation: Any, operands: list[Any]) -> Sequence[Any]:
+def _called(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
     """Return what a compiled function computes, as part of this program if it asks for no sharding."""
     inner = equation.params["jaxpr"]
     in_shardings = equation.params["in_shardings"]
     out_shardings = equation.params["out_shardings"]
     if not any(isinstance(x, jax.sharding.Sharding) for x in (*in_shardings, *out_shardings)):
-        return _evaluate(inner.jaxpr, inner.consts, operands)
+        return _evaluate(inner.jaxpr, inner.consts, operands, rules)
 
     def call(*arrays: Any) -> Any:
-        return tuple(_evaluate(inner.jaxpr, inner.consts, arrays))
+        return tuple(_evaluate(inner.jaxpr, inner.consts, arrays, rules))
 
     return jax.jit(call, in_shardings=in_shardings, out_shardings=out_shardings)(*operands)
 
@@ -125,16 +138,29 @@ def _negative_power(equation: Any, x: Array) -> Array:
     return _quotient(jnp.ones_like(x), lax.integer_pow(x, -equation.params["y"]))
 
 
-_EXACT: dict[str, Callable[..., Array]] = {
+def _root_of_norm(equation: Any, x: Array) -> Array:
+    return _norms_root(x)
+
+
+def _power_of_size(equation: Any, x: Array, exponent: Array) -> Array:
+    is_zero = x == 0
+    without_slope = lax.stop_gradient(lax.pow(x, exponent))
+    return jnp.where(is_zero, without_slope, lax.pow(jnp.where(is_zero, 1, x), exponent))
+
+
+_EXACT: Rules = {
     "div": _divided,
     "sqrt": _rooted,
     "rsqrt": _reciprocal_root,
     "integer_pow": _negative_power,
 }
 
+_EXACT_NORM: Rules = {**_EXACT, "sqrt": _root_of_norm, "pow": _power_of_size}
+
 # Traced and lowered once for each shape and dtype, however often they are called.
 _quotient = jax.jit(quotient)
 _root = jax.jit(root)
+_norms_root = jax.jit(root_of_norm)
 
 
 def _as_array(x: Any, dtype: np.dtype) -> Array:

@@ -8,6 +8,7 @@ What XLA makes of them otherwise:
   ``1 / (1 / a)`` becomes ``a``, and so does ``sqrt(a) * sqrt(a)``.
 - What is computed in float64 and rounded to float32 is computed in float32.
 - What was rounded to float16 is not, where the next operation takes more bits.
+- A product to which something is added is not rounded before, in one program, and is in the next one.
 
 All of it is prevented by selects on the operands and on the result. Their condition holds where the result is
 NaN anyway, of which LLVM knows nothing, or at an index that there is not, of which XLA knows nothing.
@@ -25,7 +26,7 @@ from jax.custom_derivatives import SymbolicZero
 from ._dtypes import x64_on
 from ._typing import Array
 
-__all__ = ["quotient", "root"]
+__all__ = ["quotient", "root", "root_of_norm", "rounded"]
 
 
 @jax.custom_jvp
@@ -106,6 +107,24 @@ def root(x: Array) -> Array:
 def _root_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     result = root(*primals)
     return result, tangents[0] * (0.5 / result)
+
+
+@jax.custom_jvp
+def root_of_norm(x: Array) -> Array:
+    """Take the square root of a sum of squares: its slopes at 0 are 0, those of a norm."""
+    return root(x)
+
+
+@root_of_norm.defjvp
+def _root_of_norm_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    result = root_of_norm(*primals)
+    slope = jnp.where(result == 0, 0, 0.5 / jnp.where(result == 0, 1, result))
+    return result, tangents[0] * slope
+
+
+def rounded(x: Array) -> Array:
+    """Return an array that is rounded before something is added to it, or taken off."""
+    return jnp.where(jnp.isnan(x) | _never(()), jnp.nan, x)
 
 
 def _sealed_root(x: Array) -> Array:

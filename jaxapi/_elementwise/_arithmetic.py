@@ -48,7 +48,6 @@ equal = takes_operands(jnp.equal, by_value)
 floor = takes_array(jnp.floor)
 greater = takes_operands(jnp.greater, by_value)
 greater_equal = takes_operands(jnp.greater_equal, by_value)
-hypot = takes_operands(jnp.hypot)
 imag = takes_array(jnp.imag)
 isfinite = takes_array(jnp.isfinite)
 isinf = takes_array(jnp.isinf)
@@ -78,6 +77,16 @@ signbit = takes_array(jnp.signbit)
 square = takes_array(jnp.square)
 subtract = takes_operands(jnp.subtract)
 trunc = takes_array(jnp.trunc)
+
+
+@functools.wraps(jnp.hypot)
+def _hypot(x1, x2):
+    is_zero = (x1 == 0) & (x2 == 0)
+    x1, x2 = jnp.where(is_zero, 1, x1), jnp.where(is_zero, 1, x2)
+    return jnp.where(is_zero, 0, jnp.hypot(x1, x2))
+
+
+hypot = takes_operands(_hypot, difference="slopes at 0 are 0, as those of `vector_norm`; JAX's are NaN")
 
 
 @takes_operands
@@ -173,7 +182,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array
         Of the promoted dtype and broadcast shape. Finite operands give NumPy's value on every device: the
         floor of the exact quotient, so ``1. // 0.1`` is 9. NaN where an operand is; integers divided by zero
-        are `jax.numpy`'s.
+        are 0, as in NumPy, where JAX gives -1 or -2.
 
     Raises
     ------
@@ -196,7 +205,7 @@ def _floor_divide(x1, x2):
     x1, x2 = promoted(x1, x2)
     dtype = jnp.result_type(x1, x2)
     if not jnp.issubdtype(dtype, jnp.floating):
-        return jnp.floor_divide(x1, x2)
+        return _of_integers(jnp.floor_divide, x1, x2)
     x1, x2 = jnp.broadcast_arrays(jnp.asarray(x1, dtype), jnp.asarray(x2, dtype))
     # NumPy's floor is right where both operands are finite and nonzero; elsewhere the ratio itself is a
     # zero, an infinity or NaN, with the sign the standard asks for.
@@ -204,6 +213,13 @@ def _floor_divide(x1, x2):
         unchanged = jnp.isinf(x1) | jnp.isinf(x2) | (x1 == 0)
         floor = jnp.where(unchanged, x1 / x2, float_floor_divide(x1, x2))
     return jax.lax.stop_gradient(floor)
+
+
+def _of_integers(function, x1, x2):
+    """Return a quotient or a remainder of integers: 0 by zero, which XLA leaves to the device."""
+    is_zero = jnp.equal(x2, 0)
+    divided = function(x1, jnp.where(is_zero, jnp.ones_like(x2), x2))
+    return jnp.where(is_zero, jnp.zeros_like(divided), divided)
 
 
 @of_standard("element-wise functions, ``{name}``, which leaves that case open")
@@ -292,7 +308,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     -------
     Array
         Of the promoted dtype and broadcast shape. NaN where an operand is, where ``x1`` is infinite and where
-        a floating ``x2`` is 0; integer remainders by zero as `jax.numpy` has them.
+        a floating ``x2`` is 0; of integers divided by zero 0, as in NumPy.
 
     Raises
     ------
@@ -315,7 +331,7 @@ def _remainder(x1, x2):
     x1, x2 = promoted(x1, x2)
     dtype = jnp.result_type(x1, x2)
     if not jnp.issubdtype(dtype, jnp.floating):
-        return jnp.remainder(x1, x2)
+        return _of_integers(jnp.remainder, x1, x2)
     return _float_remainder(*jnp.broadcast_arrays(jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)))
 
 

@@ -293,38 +293,33 @@ def _is_int(axes) -> bool:
 
 
 def _check_matmul(shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
-    signature = "gufunc core with signature (n?,k),(k,m?)->(n?,m?) requires 1"
-    for i, shape in enumerate((shape1, shape2)):
-        if not shape:
-            raise ValueError(
-                f"matmul: Input operand {i} does not have enough dimensions (has 0, {signature}); "
-                "use * for a scalar"
-            )
+    _refuse_scalars("matmul", shape1, shape2)
     k1 = shape1[-1]
     k2 = shape2[-2] if len(shape2) > 1 else shape2[0]
     if k1 != k2:
+        axis2 = "last axis but one" if len(shape2) > 1 else "axis"
         raise ValueError(
-            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-            f"(n?,k),(k,m?)->(n?,m?) (size {k2} is different from {k1}): shapes {shape1} and {shape2}"
+            f"matmul: the last axis of x1 has size {k1} and the {axis2} of x2 has size {k2}, which must be "
+            f"equal: got shapes {shape1} and {shape2}"
         )
     check_broadcast("matmul, all axes but the last two", shape1[:-2], shape2[:-2])
 
 
+def _refuse_scalars(name: str, *shapes: tuple[int, ...]) -> None:
+    for i, shape in enumerate(shapes, 1):
+        if not shape:
+            raise ValueError(f"{name}: x{i} has no axes, and at least one is wanted; use * for a scalar")
+
+
 def _check_vecdot(shape1: tuple[int, ...], shape2: tuple[int, ...], axis: int) -> tuple[int, int]:
     """Check the shapes; ``axis`` in each operand."""
-    for i, shape in enumerate((shape1, shape2)):
-        if not shape:
-            raise ValueError(
-                f"vecdot: Input operand {i} does not have enough dimensions "
-                "(has 0, gufunc core with signature (n),(n)->() requires 1); use * for a scalar"
-            )
+    _refuse_scalars("vecdot", shape1, shape2)
     axis1 = normalize_axis_index(axis, len(shape1))
     axis2 = normalize_axis_index(axis, len(shape2))
     if shape1[axis1] != shape2[axis2]:
         raise ValueError(
-            "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-            f"(n),(n)->() (size {shape2[axis2]} is different from {shape1[axis1]}): "
-            f"axis {axis} of shapes {shape1} and {shape2} must be equal"
+            f"vecdot: axis {axis} of x1 has size {shape1[axis1]} and that of x2 has size {shape2[axis2]}, "
+            f"which must be equal: got shapes {shape1} and {shape2}"
         )
     rest1 = shape1[:axis1] + shape1[axis1 + 1 :]
     rest2 = shape2[:axis2] + shape2[axis2 + 1 :]

@@ -31,15 +31,22 @@ _ORTHOGONALITY_ERROR = 1024  # eps
 @nan_unless_finite
 def decomposition(x: Array, *, full_matrices: bool = True) -> Any:
     """Return U, S and Vh of matrices."""
+    x = as_inexact(x)
+    if full_matrices and x.shape[-1] != x.shape[-2]:
+        return full_svd(x, _full_svd)
+    return thin_svd(x, _thin_svd)
+
+
+def _decomposed(full_matrices: bool, x: Array) -> Any:
     default = functools.partial(jnp.linalg.svd, full_matrices=full_matrices)
     if _is_small(x):
         return default(x)
-    x = as_inexact(x)
-    if full_matrices and x.shape[-1] != x.shape[-2]:
-        on_cuda: Any = _of_cuda(True)  # without derivatives, as JAX's
-    else:
-        on_cuda = functools.partial(thin_svd, decompose=_of_cuda(False))
+    on_cuda = _of_cuda(full_matrices)
     return lax.platform_dependent(x, cuda=lambda x: tuple(on_cuda(x)), default=lambda x: tuple(default(x)))
+
+
+_full_svd = functools.partial(_decomposed, True)
+_thin_svd = functools.partial(_decomposed, False)
 
 
 @nan_unless_finite
@@ -142,14 +149,16 @@ def thin_svd(x: Array, decompose: Decomposition) -> Any:
 @thin_svd.defjvp
 @full_precision
 def _thin_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
-    """Differentiate what is decomposed.
+    parts = thin_svd(*primals, decompose)
+    return parts, _thin_changes(*primals, *tangents, *parts)
+
+
+def _thin_changes(x: Array, dx: Array, u: Array, s: Array, vh: Array) -> Any:
+    """Return the changes of U, S and Vh of min(m, n) singular values.
 
     The change of x, seen from the singular vectors, turns each of them towards the others of its side, and by
     a phase. Where they do not span all of the space, it also moves them out of what they span.
     """
-    (x,) = primals
-    (dx,) = tangents
-    u, s, vh = thin_svd(x, decompose)
     v = _adjoint(vh)
     inner = jnp.matmul(jnp.matmul(_adjoint(u), dx), v)  # u^H dx v
     columns = s[..., None, :].astype(x.dtype)
@@ -172,7 +181,37 @@ def _thin_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
         images = jnp.matmul(_adjoint(dx), u)
         dv += (images - jnp.matmul(v, _adjoint(inner))) / columns
     ds = jnp.diagonal(inner, axis1=-2, axis2=-1).real
+    return du, ds, _adjoint(dv)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def full_svd(x: Array, decompose: Decomposition) -> Any:
+    """Return square U and Vh, and S of min(m, n) singular values."""
+    return tuple(decompose(x))
+
+
+@full_svd.defjvp
+@full_precision
+def _full_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
+    """Differentiate what is decomposed; the vectors of no singular value turn only as they must.
+
+    They are any of the space that is left. What does not depend on which ones has these derivatives.
+    """
+    u, s, vh = full_svd(*primals, decompose)
+    count = s.shape[-1]
+    first_vectors = u[..., :count], s, vh[..., :count, :]
+    du, ds, dvh = _thin_changes(*primals, *tangents, *first_vectors)
+    du = _with_others(u, du)
+    dv = _with_others(_adjoint(vh), _adjoint(dvh))
     return (u, s, vh), (du, ds, _adjoint(dv))
+
+
+def _with_others(q: Array, dq: Array) -> Array:
+    """Return the changes of all columns of an orthogonal matrix by those of the first ones."""
+    count = dq.shape[-1]
+    others = q[..., count:]
+    changes = -jnp.matmul(q[..., :count], jnp.matmul(_adjoint(dq), others))
+    return jnp.concatenate([dq, changes], axis=-1)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))

@@ -11,15 +11,17 @@ from jax import lax
 
 from .._core._dtypes import as_inexact
 from .._core._errors import refuse_traced, whole_number
-from .._core._exact import exact
+from .._core._exact import exact_norm
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
 from ._matrices import check_system, documented, full_precision, matrices, of_matrices, of_squares, square
 from ._results import SlogdetResult
 from ._singular import decomposition, default_rtol, pseudo_inverse, singular_values
+from ._vectors import without_slopes_at_zero
 
-__all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
+__all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "norms_of_matrices", "pinv"]
+__all__ += ["slogdet", "solve"]
 
 
 @documented(square)
@@ -336,16 +338,26 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     8.0
     """
     refuse_traced("ord", ord)
-    return of_matrices(_norm_of_matrices, x, keepdims=keepdims, ord=ord)
+    return of_matrices(norms_of_matrices, x, keepdims=keepdims, ord=ord)
 
 
-def _norm_of_matrices(x, *, keepdims, ord):
+def norms_of_matrices(x, *, keepdims=False, ord="fro"):
+    """Return what `jax.numpy.linalg.matrix_norm` does, with slopes of 0 for a matrix of zeros."""
     reduce = _OF_SINGULAR_VALUES.get(ord)
     if reduce is None or not all(x.shape[-2:]):
         return _norm_of_elements(x, keepdims=keepdims, ord=ord)
-    norm = reduce(singular_values(x), axis=-1)
+    rows, columns = x.shape[-2:]
+    is_zero = (x == 0).all(axis=(-2, -1))
+    # A decomposition of zeros has no second slopes. This one's singular values differ.
+    of_other_matrix = jnp.eye(rows, columns, dtype=x.dtype) * jnp.arange(1, columns + 1, dtype=x.dtype)
+    norm = reduce(singular_values(jnp.where(is_zero[..., None, None], of_other_matrix, x)), axis=-1)
+    norm = jnp.where(is_zero, 0, norm)
     return norm[..., None, None] if keepdims else norm
 
 
+def _norm_of_elements(x, *, keepdims, ord):
+    x = x if ord in ("fro", None) else without_slopes_at_zero(x)
+    return exact_norm(jnp.linalg.matrix_norm)(x, keepdims=keepdims, ord=ord)
+
+
 _OF_SINGULAR_VALUES: dict[Any, Callable[..., Array]] = {2: jnp.max, -2: jnp.min, "nuc": jnp.sum}
-_norm_of_elements = exact(jnp.linalg.matrix_norm)

@@ -4,18 +4,20 @@ import functools
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
 from .._core._docs import of_standard
 from .._core._dtypes import as_inexact, with_operands_promoted
 from .._core._errors import raises_as_numpy, refuse_traced, whole_number
-from .._core._exact import exact
+from .._core._exact import exact_norm
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_argument
 from .._interop._arguments import static_axis
 
-__all__ = ["cross", "outer", "vector_norm"]
+__all__ = ["cross", "norms_of_vectors", "outer", "vector_norm"]
+__all__ += ["without_slopes_at_zero"]
 
 
 @of_standard("linear algebra extension")
@@ -115,7 +117,8 @@ def vector_norm(
     """Norms of vectors.
 
     Unlike `jax.numpy.linalg.vector_norm`, the norm of integers is one of floats for every ``ord``, as in
-    NumPy ([1]_): JAX gives the 3-norm of ``[3, 4]`` as 1, for its root is an integer, too.
+    NumPy ([1]_): JAX gives the 3-norm of ``[3, 4]`` as 1, for its root is an integer, too. Slopes of a norm
+    of 0 are 0, where JAX's are NaN, and so are those along an element that is 0, but for ``ord=2``.
 
     Parameters
     ----------
@@ -151,4 +154,15 @@ def vector_norm(
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
 @raises_as_numpy
 def _vector_norm(x, axis, keepdims, ord):
-    return exact(jnp.linalg.vector_norm)(as_inexact(x), axis=axis, keepdims=keepdims, ord=ord)
+    return norms_of_vectors(as_inexact(x), axis=axis, keepdims=keepdims, ord=ord)
+
+
+def norms_of_vectors(x, *, axis=None, keepdims=False, ord=2):
+    """Return what `jax.numpy.linalg.vector_norm` does, with slopes at 0."""
+    x = x if ord == 2 else without_slopes_at_zero(x)
+    return exact_norm(jnp.linalg.vector_norm)(x, axis=axis, keepdims=keepdims, ord=ord)
+
+
+def without_slopes_at_zero(x):
+    """Return the same elements; no derivative flows through those that are 0."""
+    return jnp.where(x == 0, lax.stop_gradient(x), x)

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._core._devices import in_host_memory
 from .._core._dtypes import refuse_complex, x64_mode
+from .._core._errors import error_of_several
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
@@ -70,6 +71,8 @@ __all__ = [
 __all__ += ["unwrap", "view_of", "wrap", "wrap_rows"]
 
 _HOST_OF_DLPACK = 1  # kDLCPU
+# JAX's functions that ask for a `__jax_array__` only to say that they do not call it.
+_WITHOUT_CONVERSION = frozenset(["shaped_abstractify", "typeof"])
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 
 
@@ -516,9 +519,19 @@ class Array(Storage):
         made = _numpy_methods().array_ufunc(ufunc, method, *inputs, **kwargs)
         return made if self._module == NUMPY else _as_from(made, self._module)
 
-    def __jax_array__(self) -> jax.Array:
-        """Return the value as it is now, for the functions of jax.numpy; others of JAX do not call it."""
-        return self._handed_out()
+    @property
+    def __jax_array__(self) -> Callable[[], jax.Array]:
+        """What returns the value as it is now, for the functions of jax.numpy; others of JAX do not call it.
+
+        Where JAX only asks whether there is one, it says that an array must be converted, but not how.
+        """
+        if sys._getframe(1).f_code.co_name in _WITHOUT_CONVERSION:
+            raise ValueError(
+                f"JAX wants a jax.Array, got an array of {self._module}: to differentiate a function that "
+                f"returns one, use {self._module}.grad or value_and_grad, not those of JAX; elsewhere pass "
+                "jax.numpy.asarray(x)"
+            )
+        return self._handed_out
 
     def _number(self) -> Any:
         """Return what Python's numbers are made of."""
@@ -841,7 +854,10 @@ class Array(Storage):
             options = {key: to_numpy(x) for key, x in kwargs.items()} if kwargs else kwargs
         except NotOnHost:
             return _as_from(_method_of_jax(name)(self, *args, **kwargs), self._module)
-        made = getattr(host, name)(*operands, **options)
+        try:
+            made = getattr(host, name)(*operands, **options)
+        except TypeError as error:
+            raise error_of_several(error) or error from None
         if made is host:
             return self
         if options and made is not None and options.get("out") is made:

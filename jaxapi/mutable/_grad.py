@@ -20,8 +20,7 @@ def grad(
 ) -> Callable[P, Any]:
     """Differentiate a function that returns a scalar: `jax.grad` for one that returns an `Array`.
 
-    `jax.grad` itself takes the arrays as arguments, but wants a `jax.Array` for the loss ("Triggering
-    __jax_array__() during abstractification is no longer supported").
+    `jax.grad` itself takes the arrays as arguments, but wants a `jax.Array` for the loss.
 
     Parameters
     ----------

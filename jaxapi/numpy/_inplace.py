@@ -5,6 +5,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
 from ..mutable._selection import values_for
 from ._wrap import as_ours, as_type, ours, value_of
@@ -46,12 +47,26 @@ def copyto(dst, src, casting="same_kind", where=True):
 
 def place(arr, mask, vals):
     """Write values one after another, and again from the first, where a mask is True."""
-    positions = jnp.flatnonzero(jnp.asarray(value_of(mask)))
-    if np.size(mask) != _target(arr, "place").size:
+    mask = jnp.asarray(value_of(mask), bool)
+    if mask.size != _target(arr, "place").size:
         raise ValueError("place: mask and data must be the same size")
+    if is_traced(mask):
+        _place_in_program(arr, mask, vals)
+        return
+    positions = jnp.flatnonzero(mask)
     if positions.size and not np.size(unwrap(vals)):
         raise ValueError("Cannot insert from an empty array!")
     put(arr, positions, vals)
+
+
+def _place_in_program(arr, mask, vals):
+    """Write values where a mask is True that has no values yet: element by element."""
+    new = as_type(as_ours(vals), arr.dtype)._value.reshape(-1)
+    if not new.size:
+        raise ValueError("Cannot insert from an empty array!")
+    mask = mask.reshape(arr.shape)
+    number = jnp.cumsum(mask.reshape(-1)).reshape(arr.shape) - 1  # of the value that is written
+    arr[...] = ours(jnp.where(mask, new[number % new.size], arr._value))
 
 
 def put(a, ind, v, mode="raise"):

@@ -8,11 +8,14 @@ import numpy as np
 
 import jaxapi
 
+from .._core._exact import exact_norm
 from .._core._programs import any_traced, compiled, is_traced
 from ..linalg._matrices import full_precision, nan_unless_finite
 from ..linalg._results import SVDResult
 from ..linalg._singular import decomposition, default_rtol, singular_values
-from ._common import exact_program, float_dtype, refuse
+from ..linalg._solvers import norms_of_matrices
+from ..linalg._vectors import norms_of_vectors, without_slopes_at_zero
+from ._common import axes_of, float_dtype, refuse
 from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
 from ._wrap import on_rows_first as _on_rows_first
@@ -211,6 +214,17 @@ def _condition(x: jax.Array, is_inverse):
     return jnp.where(is_of_zeros, jnp.inf, number)
 
 
+def _norm(x: jax.Array, ord=None, axis=None, keepdims=False):
+    """Return what `jax.numpy.linalg.norm` does, with slopes of 0 where a norm is 0."""
+    axes = axes_of(x, axis)
+    if ord is None or len(axes) != 2:
+        x = x if ord in (None, 2) else without_slopes_at_zero(x)
+        return exact_norm(jnp.linalg.norm)(x, ord=ord, axis=axis, keepdims=keepdims)
+    matrices = jnp.moveaxis(x, axes, (-2, -1))
+    norms = norms_of_matrices(matrices, ord=ord)
+    return jnp.expand_dims(norms, axes) if keepdims else norms
+
+
 def _tensorsolve(a: jax.Array, b: jax.Array, axes=None):
     axes = [] if axes is None else list(axes)
     a = jnp.moveaxis(a, axes, range(-len(axes), 0))
@@ -236,15 +250,15 @@ _UNLIKE = {
     "eigvals": _eigvals,
     "eigvalsh": _eigvalsh,
     "lstsq": _lstsq,
-    "matrix_norm": exact_program(jnp.linalg.matrix_norm, "keepdims", "ord"),
+    "matrix_norm": compiled(norms_of_matrices, static_argnames=("keepdims", "ord")),
     "matrix_rank": _matrix_rank,
-    "norm": exact_program(jnp.linalg.norm, "ord", "axis", "keepdims"),
+    "norm": compiled(_norm, static_argnames=("ord", "axis", "keepdims")),
     "pinv": _pinv,
     "svd": _svd,
     "svdvals": _svdvals,
     "tensordot": _tensordot,
     "tensorsolve": _tensorsolve,
-    "vector_norm": exact_program(jnp.linalg.vector_norm, "axis", "keepdims", "ord"),
+    "vector_norm": compiled(norms_of_vectors, static_argnames=("axis", "keepdims", "ord")),
 }
 
 

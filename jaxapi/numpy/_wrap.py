@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for
-from .._core._errors import NEEDS_A_VALUE, numpy_error, with_remedy
+from .._core._errors import NEEDS_A_VALUE, error_of_several, numpy_error, with_remedy
 from .._core._programs import is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
@@ -123,6 +123,8 @@ def in_numpys_way(name: str, numpys, function, is_new: bool = False):
                 return computed_by_numpy(numpys, args, kwargs, are_positions, is_new)
             except NotOnHost:
                 pass
+            except TypeError as error:
+                raise error_of_several(error) or error from None
         return function(*args, **kwargs)
 
     return call

@@ -25,7 +25,7 @@ class Device(_contextlib.ContextDecorator):
 
     def __enter__(self) -> "Device":
         """Let new arrays go to the device."""
-        self._context = _jax.default_device(self._device) if self.id else _contextlib.nullcontext()
+        self._context = _jax.default_device(self._chosen)
         self._context.__enter__()
         return self
 
@@ -35,7 +35,12 @@ class Device(_contextlib.ContextDecorator):
 
     def use(self) -> None:
         """Let new arrays of the whole program go to the device."""
-        _jax.config.update("jax_default_device", self._device)
+        _jax.config.update("jax_default_device", self._chosen)
+
+    @property
+    def _chosen(self) -> "_jax.Device | None":
+        """What JAX is told: nothing of its first device, which new arrays go to anyway."""
+        return self._device if self.id else None
 
     def synchronize(self) -> None:
         """Wait until the device is done."""

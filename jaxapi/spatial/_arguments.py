@@ -250,6 +250,10 @@ def boxsize_per_axis(boxsize, m: int) -> tuple[float, ...] | Array | None:
     sides = np.broadcast_to(np.asarray(sides, np.float64), (m,))
     if np.isnan(sides).any():
         raise ValueError(f"boxsize must not be nan, got {boxsize!r}; use 0 for an axis that is not periodic")
+    if (sides < 0).any():
+        raise ValueError(
+            f"boxsize must not be negative, got {boxsize!r}: use 0 for an axis that is not periodic"
+        )
     return tuple(float(side) for side in sides)
 
 
@@ -267,7 +271,7 @@ def radii_of(r, batch: tuple[int, ...], dtype, *, on_mesh: bool = False):
     """Return a radius for each query, in the dtype of the distances; of arrays on a mesh, as they are."""
     if on_mesh and isinstance(r, jax.Array) and r.shape == batch and jnp.issubdtype(r.dtype, jnp.floating):
         return r
-    r = number_array(r, "r")
+    r = _radius_array(r, "r")
     if r.shape == batch:
         return _rounded(r, dtype)
     if r.ndim and broadcast_shape(r.shape, batch) != batch:
@@ -288,10 +292,28 @@ def broadcast_shape(*shapes) -> tuple[int, ...] | None:
 
 def one_radius(r, dtype, name: str = "r"):
     """Return a single radius in the dtype of the distances."""
-    r = number_array(r, name)
+    r = _radius_array(r, name)
     if r.ndim:
         raise ValueError(f"{name} must be a single radius, got an array of shape {r.shape}")
     return _rounded(r, dtype)
+
+
+def _radius_array(given, name: str):
+    """Return a radius, or several, as `number_array`; those on the host are at least 0.
+
+    On another device nobody looks at them, and in programs nobody can: a negative radius or nan reaches
+    nothing there.
+    """
+    r = number_array(given, name)
+    if is_traced(r) or not is_on_host(given):
+        return r
+    is_radius = r >= 0
+    if not is_radius.all():
+        wrong = r.reshape(-1)[np.argmin(is_radius)]
+        remedy = ": leave out queries that are to have no neighbors" if r.ndim else ""
+        limit = "above" if name == "eps" else "at least"
+        raise ValueError(f"{name} must be {limit} 0, got {wrong}{remedy}")
+    return r
 
 
 def number_array(r, name: str):
@@ -364,7 +386,7 @@ def same_dimensions(tree, other, method: str) -> None:
 
 def counted_radii(r, dtype, cumulative: bool):
     """Return the radii, () or (R,), in the dtype of the distances."""
-    r = number_array(r, "r")
+    r = _radius_array(r, "r")
     traced = is_traced(r)
     r = r if traced else r.astype(np.float64)
     if r.ndim > 1:

@@ -91,7 +91,7 @@ class KDTree:
         Copy a jax array, too, which you mean to donate or delete: otherwise it is kept as it is, as it does
         not change. Anything else is always copied.
     boxsize : float or array_like of m floats, optional
-        Periodic axes: the length of each; 0, negative or inf for an axis that is not periodic. The data
+        Periodic axes: the length of each; 0 or inf for an axis that is not periodic. The data
         must lie in ``[0, boxsize]`` there, where ``data % boxsize`` brings them: its last number, which SciPy
         refuses, is the same place as 0. Queries are wrapped into the box. May be traced: distances to points
         outside of the box are then wrong.
@@ -128,8 +128,9 @@ class KDTree:
         If the cell is not of shape (m, m), not finite or singular, or comes with `boxsize`, or flags and ids
         are not as many as vectors and points.
         If the data have another shape, are not finite, lie outside of the box, or are on several devices,
-        neither whole on each nor sharded along axis 0 alone; if leafsize < 1 or boxsize is nan; if traced
-        points do not show how they lie; if an engine is asked for where points are on several devices.
+        neither whole on each nor sharded along axis 0 alone; if leafsize < 1; if boxsize is negative or
+        nan; if traced points do not show how they lie; if an engine is asked for where points are on several
+        devices.
 
     Notes
     -----
@@ -670,8 +671,8 @@ class KDTree:
         x : array_like, shape (..., m)
             Query points, in the units of the data.
         r : float or array_like, broadcast to x.shape[:-1]
-            Radius of each query, inclusive, rounded to the dtype of the distances; negative or nan: no
-            neighbors.
+            Radius of each query, inclusive, rounded to the dtype of the distances; at least 0. A traced one
+            that is negative or nan has no neighbors.
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         sort : bool, default False
@@ -794,7 +795,7 @@ class KDTree:
     ) -> list[int] | np.ndarray | Array:
         """Find all points within a distance of each query, as Python lists.
 
-        As `scipy.spatial.KDTree.query_ball_point`, but a negative radius has no neighbors. `query_radius`
+        As `scipy.spatial.KDTree.query_ball_point`, but a negative radius is refused. `query_radius`
         returns arrays, which takes less time and memory and works under jit.
 
         Parameters
@@ -1061,7 +1062,7 @@ class KDTree:
         Parameters
         ----------
         r : float
-            Largest distance, inclusive, rounded to the dtype of the data; negative or nan: no edges.
+            Largest distance, inclusive, rounded to the dtype of the data; at least 0.
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         loop : bool, default False
@@ -1086,7 +1087,7 @@ class KDTree:
         TypeError
             If arrays are traced and `max_edges` is not given.
         ValueError
-            If p < 1, `r` is no single number, or `max_edges` < 1.
+            If p < 1, `r` is negative, nan or no single number, or `max_edges` < 1.
 
         Notes
         -----
@@ -1210,7 +1211,7 @@ class KDTree:
     ) -> set[tuple[int, int]] | Array | FixedPairs | PeriodicPairs:
         """Find all pairs of points within a distance of each other.
 
-        As `scipy.spatial.KDTree.query_pairs`, but a negative radius has no pairs. With `max_pairs` the
+        As `scipy.spatial.KDTree.query_pairs`, but a negative radius is refused. With `max_pairs` the
         result has a fixed shape, which jit, vmap and grad need.
 
         Parameters
@@ -1251,7 +1252,7 @@ class KDTree:
             If arrays are traced and `max_pairs` is not given.
         ValueError
             If `output_type` is unknown, or a set, which holds no shifts, of a tree with a cell, p < 1, `r` is
-            no single number, or `max_pairs` < 1.
+            negative, nan or no single number, or `max_pairs` < 1.
 
         Notes
         -----
@@ -1282,7 +1283,7 @@ class KDTree:
     def query_ball_tree(self, other, r: ArrayLike, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
         """Find all pairs of points of two trees within a distance of each other, as Python lists.
 
-        As `scipy.spatial.KDTree.query_ball_tree`, but a negative radius has no pairs.
+        As `scipy.spatial.KDTree.query_ball_tree`, but a negative radius is refused.
         ``other.query_radius(tree.data, r)`` returns arrays.
 
         Parameters
@@ -1367,7 +1368,7 @@ class KDTree:
     ) -> Any:
         """Compute the distances between the points of two trees, as far as they are small.
 
-        As `scipy.spatial.KDTree.sparse_distance_matrix`, but a negative distance has no entries. Distances of
+        As `scipy.spatial.KDTree.sparse_distance_matrix`, but a negative distance is refused. Distances of
         0 are stored. ``other.query_radius(tree.data, r)`` returns jax arrays.
 
         Parameters
@@ -1394,7 +1395,7 @@ class KDTree:
             If `other` is no KDTree, or if arrays are traced.
         ValueError
             If the trees have different m, one has a cell and the other a boxsize, `output_type` is unknown,
-            p < 1, or `max_distance` is no single number.
+            p < 1, or `max_distance` is negative, nan or no single number.
 
         Examples
         --------
@@ -1451,7 +1452,7 @@ class KDTree:
     ) -> int | float | Array:
         """Count the pairs of points of two trees within each of several distances.
 
-        As `scipy.spatial.KDTree.count_neighbors`, but negative and nan radii count nothing. The two-point
+        As `scipy.spatial.KDTree.count_neighbors`, but negative and nan radii are refused. The two-point
         correlation of a catalogue with itself or a random one is made of such counts.
 
         Parameters
@@ -1482,8 +1483,8 @@ class KDTree:
         TypeError
             If `other` is no KDTree.
         ValueError
-            If the trees have different m, one has a cell and the other a boxsize, `r` has more than one
-            axis or decreases with ``cumulative=False``,
+            If the trees have different m, one has a cell and the other a boxsize, `r` is negative or nan, has
+            more than one axis or decreases with ``cumulative=False``,
             the number of weights is not that of the points, or a single array of weights comes with two
             trees.
         OverflowError
@@ -1599,8 +1600,6 @@ class KDTree:
         """
         search = self._search(_arguments.norm_order(p), self._data.dtype)
         radius = _arguments.one_radius(r, search.dtype)
-        if not is_traced(radius) and not radius >= 0:
-            raise ValueError(f"r must be at least 0, got {radius}")
         return Components(*self._radius_clusterer(search, radius).components(radius, search))
 
     def dbscan(
@@ -1655,7 +1654,7 @@ class KDTree:
         """
         search = self._search(_arguments.norm_order(p), self._data.dtype)
         radius = _arguments.one_radius(eps, search.dtype, "eps")
-        if not is_traced(radius) and not radius > 0:
+        if not is_traced(radius) and radius == 0:
             raise ValueError(f"eps must be above 0, got {radius}")
         min_samples = _at_least(min_samples, 1, "min_samples")
         weights = sample_weight
@@ -2154,9 +2153,11 @@ def _check(data: Array, n, finite, boxsize) -> None:
     boxsize = np.asarray(boxsize)
     # Remainders are rounded, and then may be the box's length in the points' dtype: there they stand for 0.
     if (greatest > boxsize.astype(data.dtype))[boxsize > 0].any():
-        raise ValueError("Some input data are greater than the size of the periodic box.")
+        raise ValueError(
+            "Some input data are greater than the size of the periodic box: pass data % boxsize."
+        )
     if (least < 0)[boxsize > 0].any():
-        raise ValueError("Negative input data are outside of the periodic box.")
+        raise ValueError("Negative input data are outside of the periodic box: pass data % boxsize.")
 
 
 def _extremes(points, n: int):

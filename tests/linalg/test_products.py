@@ -195,13 +195,13 @@ def test_vecdot_raises_numpys_types(shape1, shape2, axis):
 
 
 def test_error_texts():
-    with pytest.raises(ValueError, match=r"mismatch in its core dimension 0.*size 3 is different from 2"):
+    with pytest.raises(ValueError, match="x1 has size 2 and that of x2 has size 3"):
         xp.vecdot([1, 2], [1, 2, 3])
     with pytest.raises(ValueError, match="could not be broadcast together"):
         xp.vecdot(np.ones((2, 3)), np.ones((4, 3)))
     with pytest.raises(np.exceptions.AxisError, match="axis 2 is out of bounds for array of dimension 1"):
         xp.vecdot([1], [1], axis=2)
-    with pytest.raises(ValueError, match=r"size 4 is different from 3"):
+    with pytest.raises(ValueError, match="x1 has size 3 and the last axis but one of x2 has size 4"):
         xp.matmul(np.ones((2, 3)), np.ones((4, 2)))
 
 

@@ -322,3 +322,25 @@ def test_what_cupy_programs_ask_of_cuda():
     cuda.runtime.deviceSynchronize()
     with pytest.raises(IndexError):
         cuda.Device(jax.device_count())
+
+
+def test_the_first_device_draws_the_same_numbers():
+    def drawn():
+        ours.random.seed(3)
+        return ours.random.rand(4).tolist()
+
+    before = jax.config.jax_default_device
+    expected = drawn()
+    try:
+        with ours.cuda.Device(0):
+            assert drawn() == expected
+        ours.cuda.Device(0).use()
+        assert drawn() == expected
+        if jax.device_count() > 1:
+            ours.cuda.Device(1).use()
+            with ours.cuda.Device(0):
+                assert drawn() == expected
+                assert jax.numpy.zeros(1).devices() == {jax.devices()[0]}
+            assert jax.numpy.zeros(1).devices() == {jax.devices()[1]}
+    finally:
+        jax.config.update("jax_default_device", before)

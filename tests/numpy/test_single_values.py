@@ -53,6 +53,10 @@ np.einsum("ij,ij", np.outer(x, x), np.outer(x, x + 1))
 np.maximum(x[1], complex(np.nan, 0))
 np.minimum(complex(np.nan, 0), x[1])
 np.fmax(x[1], complex(np.nan, 0))
+np.maximum(x[1] + 0j, np.array([complex(-9, np.nan), complex(np.nan, -9), 9j]))
+np.minimum(x[1] + 0j, np.array([complex(9, np.nan), complex(np.nan, 9), -9j]))
+np.maximum(np.array([complex(-9, np.nan), complex(np.nan, -9), 9j]), x[1] + 0j)
+np.minimum(np.array([complex(9, np.nan), complex(np.nan, 9), -9j]), x[1] + 0j)
 x[::2][1:]
 x[1:][::2][1:]
 x[::-1][1:4][::2]

@@ -13,7 +13,7 @@ from jaxapi.spatial import KDTree
 SEED = np.random.default_rng(5)
 A, B = SEED.random((50, 3)), SEED.random((40, 3))
 W, V = SEED.random(50), SEED.random(40)
-RADII = np.array([-1.0, 0.0, 0.1, 0.3, 0.3, 0.7, 3.0])
+RADII = np.array([0.0, 0.1, 0.3, 0.3, 0.7, 3.0])
 
 
 @pytest.mark.thorough
@@ -22,26 +22,26 @@ RADII = np.array([-1.0, 0.0, 0.1, 0.3, 0.3, 0.7, 3.0])
 def test_same_as_scipy(radius_kernel, p, boxsize):
     tree, other = KDTree(A, boxsize=boxsize), KDTree(B)
     oracle, others = SciPyTree(A, boxsize=boxsize), SciPyTree(B)
-    expected = oracle.count_neighbors(others, RADII[1:], p=p)
-    assert tree.count_neighbors(other, RADII, p=p).tolist() == [0, *expected]
-    apart = oracle.count_neighbors(others, RADII[1:], p=p, cumulative=False)
-    assert tree.count_neighbors(other, RADII, p=p, cumulative=False).tolist() == [0, *apart]
+    expected = oracle.count_neighbors(others, RADII, p=p)
+    assert tree.count_neighbors(other, RADII, p=p).tolist() == expected.tolist()
+    apart = oracle.count_neighbors(others, RADII, p=p, cumulative=False)
+    assert tree.count_neighbors(other, RADII, p=p, cumulative=False).tolist() == apart.tolist()
     wide = np.repeat([3.0, 4.0], [4, 3])  # nodes in one bin as a whole
     assert tree.count_neighbors(other, wide, p=p).tolist() == [2000] * 7
     for weights in ((W, V), (None, V))[: 1 if radius_kernel == "cuda" else 2]:
-        expected = oracle.count_neighbors(others, RADII[1:], p=p, weights=weights)
+        expected = oracle.count_neighbors(others, RADII, p=p, weights=weights)
         found = tree.count_neighbors(other, RADII, p=p, weights=weights)
-        np.testing.assert_allclose(found, [0, *expected], rtol=1e-12)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
         assert found.dtype == np.float64
 
 
 @pytest.mark.daily
 def test_one_tree(radius_engine):
     tree, oracle = KDTree(A), SciPyTree(A)
-    expected = oracle.count_neighbors(oracle, RADII[1:])
-    assert tree.count_neighbors(tree, RADII).tolist() == [0, *expected]
-    expected = oracle.count_neighbors(oracle, RADII[1:], weights=W)
-    np.testing.assert_allclose(tree.count_neighbors(tree, RADII, weights=W), [0, *expected], rtol=1e-12)
+    expected = oracle.count_neighbors(oracle, RADII)
+    assert tree.count_neighbors(tree, RADII).tolist() == expected.tolist()
+    expected = oracle.count_neighbors(oracle, RADII, weights=W)
+    np.testing.assert_allclose(tree.count_neighbors(tree, RADII, weights=W), expected, rtol=1e-12)
 
 
 def test_results():
@@ -54,7 +54,9 @@ def test_results():
     assert tree.count_neighbors(tree, 1.0, weights=(None, None)) == 5
     assert tree.count_neighbors(tree, []).shape == (0,)
     assert tree.count_neighbors(tree, []).dtype == np.int64
-    assert tree.count_neighbors(tree, np.nan) == 0
+    for radius in (-1.0, np.nan, [-1.0, 1.0]):
+        with pytest.raises(ValueError, match="r must be at least 0, got"):
+            tree.count_neighbors(tree, radius)
     assert tree.count_neighbors(KDTree(np.zeros((0, 1))), [1.0]).tolist() == [0]
 
 
@@ -77,7 +79,7 @@ def test_more_radii_than_one_kernel_takes(radius_engine):
 @pytest.mark.daily
 def test_inside_jit():
     count = jax.jit(lambda a, b, r: KDTree(a, boxsize=1.0).count_neighbors(KDTree(b), r))
-    radii = RADII.astype(np.float32)
+    radii = np.append(-1, RADII).astype(np.float32)
     found = count(jnp.asarray(A, jnp.float32), jnp.asarray(B, jnp.float32), radii)
     a, b = (SciPyTree(points.astype(np.float32), boxsize=1.0) for points in (A, B))
     assert found.tolist() == [0, *a.count_neighbors(b, radii[1:].astype(float))]

@@ -177,6 +177,20 @@ def test_bins_are_those_of_lax(dtype):
         assert (np.asarray(found)[[0, 2, 3, 4, 5]] > 0).any(axis=1).all()
 
 
+@pytest.mark.daily
+def test_lowest_numbers_are_numpys():
+    """Of the slots within a radius, whose numbers are in no order."""
+    tree = jitted_build(cloud(300), np.int32(290), leaf_size=4)
+    queries = queries_of(tree, 70, 4.0)
+    numbers = np.random.default_rng(2).permutation(len(tree.rows)).astype(np.int32)
+    number_of_row = dict(zip(np.asarray(tree.rows).tolist(), numbers.tolist(), strict=True))
+    expected = np.full(70, np.iinfo(np.int32).max)
+    for place, rows, _ in by_numpy(tree, queries, EUCLIDEAN, Relation.ANY):
+        for row in rows.tolist():
+            expected[place] = min(expected[place], number_of_row[row])
+    np.testing.assert_array_equal(jitted(_cuda.lowest)(tree, queries, numbers, EUCLIDEAN), expected)
+
+
 def test_counts_nodes_inside_of_the_radius_without_a_visit():
     """Slots that a node has lost are counted where the node is counted as a whole."""
     tree = jitted_build(cloud(300), np.int32(300), leaf_size=4)

@@ -264,6 +264,33 @@ def test_images_of_clouds_in_programs(engine):
         assert edge_count + N == (distances <= radii.min()).sum()
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("p", [2.0, 3.0])
+def test_images_in_skewed_cells_of_float64(p):
+    """Programs that return distances, and those that only count, round the way to an image alike."""
+
+    def tree_of(points, cell):
+        return KDTree(points, cell=cell, engine="lax")
+
+    nearest = jax.jit(lambda points, cell, x: tree_of(points, cell).query(x, 4, p=p)[0])
+    counted = jax.jit(
+        lambda points, cell, x, radii: (
+            tree_of(points, cell).query_ball_point(x, radii, p=p, return_length=True),
+            tree_of(points, cell).query_radius(x, radii, p=p, max_neighbors=6).counts,
+        )
+    )
+    rng = np.random.default_rng(5)
+    with jax.enable_x64(True):
+        for _ in range(6):
+            cell = rng.normal(size=(2, 2)) * 0.4 + np.eye(2)
+            points = rng.uniform(-3, 3, (20, 2))
+            x = points + 0.1
+            distances = np.asarray(nearest(points, cell, x))
+            for column in (1, 2):
+                for counts in counted(points, cell, x, distances[:, column]):
+                    assert (np.asarray(counts) > column).all()
+
+
 def bounds_about(distances):
     """Return numbers at, beside and near some distances, of which float32 rounds some to the distance."""
     one = distances.dtype.type(1)

@@ -126,11 +126,19 @@ def test_only_the_box_of_the_first_tree_counts(radius_engine):
 
 def test_radii_that_reach_nothing(radius_engine):
     tree = KDTree(A)
+    searches = [
+        tree.query_pairs,
+        tree.radius_graph,
+        lambda radius: tree.query_pairs(radius, max_pairs=4),
+        lambda radius: tree.sparse_distance_matrix(tree, radius, output_type="dict"),
+        lambda radius: tree.query_ball_tree(tree, radius),
+    ]
     for radius in (-1.0, np.nan):
-        assert tree.query_pairs(radius) == set()
-        assert tree.radius_graph(radius).senders.shape == (0,)
-        assert tree.sparse_distance_matrix(tree, radius, output_type="dict") == {}
-        assert tree.query_ball_tree(tree, radius) == [[]] * 50
+        for search in searches:
+            with pytest.raises(ValueError, match=f"must be at least 0, got {radius}"):
+                search(radius)
+    count = jax.jit(lambda radius: tree.query_pairs(radius, max_pairs=4).count)
+    assert count(-1.0) == count(np.nan) == 0
 
 
 def test_empty_and_single():

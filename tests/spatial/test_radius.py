@@ -95,14 +95,12 @@ def test_sorted_by_distance_then_row(radius_engine):
     assert fixed.counts.tolist() == [10] * 20
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=24), st.integers(-1, 6))
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=24), st.integers(0, 6))
 def test_integer_grids_exactly(points, squared):
     """The bound is inclusive: on integer points, distances are compared exactly."""
     points = np.array(points, float).reshape(-1, 2)
     radius = np.sqrt(squared) if squared in (0, 1, 4) else float(squared)
-    expected = [
-        [j for j, b in enumerate(points) if ((a - b) ** 2).sum() <= radius**2 and radius >= 0] for a in points
-    ]
+    expected = [[j for j, b in enumerate(points) if ((a - b) ** 2).sum() <= radius**2] for a in points]
     tree = KDTree(points.astype(np.float32))
     assert lists_of(tree.query_radius(points, radius)) == expected
     if len(points):
@@ -111,13 +109,15 @@ def test_integer_grids_exactly(points, squared):
 
 def test_radii_that_reach_nothing(radius_engine):
     tree = KDTree(POINTS[3])
+    counted = jax.jit(lambda radii: tree.query_ball_point(QUERIES[3], radii, return_length=True))
     for radius in (-1.0, -np.inf, np.nan):
-        radii = np.full(20, radius)
-        assert tree.query_radius(QUERIES[3], radii, sort=True).indices.shape == (0,)
-        assert tree.query_ball_point(QUERIES[3], radii, return_length=True).tolist() == [0] * 20
         radii = np.where(np.arange(20) == 1, np.inf, radius)
-        counts = tree.query_ball_point(QUERIES[3], radii, return_length=True)
-        assert counts.tolist() == [0, 60] + [0] * 18
+        for r in (radius, radii, jnp.asarray(radii), list(radii)):
+            with pytest.raises(ValueError, match=f"r must be at least 0, got {radius}"):
+                tree.query_radius(QUERIES[3], r)
+            with pytest.raises(ValueError, match="leave out queries" if np.ndim(r) else "at least 0"):
+                tree.query_ball_point(QUERIES[3], r, return_length=True)
+        assert counted(radii).tolist() == [0, 60] + [0] * 18  # of traced ones nobody knows
 
 
 def test_shapes_and_dtypes():

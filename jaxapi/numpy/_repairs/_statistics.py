@@ -15,6 +15,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._dtypes import default_dtype, x64_for, x64_on
+from ..._core._exact import exact_norm
 from ..._core._programs import compiled, is_traced
 from ..._interop import as_array
 from ...linalg._matrices import full_precision
@@ -366,6 +367,7 @@ mean = _of_floats(jnp.mean, "dtype")
 nanmean = _of_floats(jnp.nanmean, "dtype")
 _var = exact_program(jnp.var, "axis", "dtype", "ddof", "keepdims")
 _nanvar = exact_program(jnp.nanvar, "axis", "dtype", "ddof", "keepdims")
+_root_of_variance = compiled(exact_norm(jnp.sqrt))
 
 
 def _by_degrees_of_freedom(function):
@@ -408,7 +410,7 @@ def var(a, axis, dtype, ddof, keepdims, where, mean):
 
 @_by_degrees_of_freedom
 def std(a, axis, dtype, ddof, keepdims, where, mean):
-    return jaxapi.sqrt(var(a, axis, dtype, ddof, keepdims, where, mean))
+    return _root_of_variance(var(a, axis, dtype, ddof, keepdims, where, mean))
 
 
 @_by_degrees_of_freedom
@@ -424,7 +426,7 @@ def nanvar(a, axis, dtype, ddof, keepdims, where, mean):
 
 @_by_degrees_of_freedom
 def nanstd(a, axis, dtype, ddof, keepdims, where, mean):
-    return jaxapi.sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
+    return _root_of_variance(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
 
 
 # Sums of products

@@ -1,5 +1,7 @@
 """Vectors and distances to images, as functions of the points and the cell: computed in float64."""
 
+import functools
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,10 +10,13 @@ import jax.numpy as jnp
 
 from ..._core._dtypes import x64_on
 from ..._core._programs import compiled
+from ..._core._quotients import root, rounded
+from ..._core._typing import Array
+from .._tree._powers_of_two import exponent_of, times_power_of_two
 from .._tree._slopes import norms
 from ._points import ImagePoints
 
-__all__ = ["ImageRows", "displacements", "vectors_to", "with_image_slopes"]
+__all__ = ["ImageRows", "displacements", "lengths_of", "vectors_to", "with_image_slopes"]
 
 FLOAT64 = jnp.float64
 
@@ -27,16 +32,46 @@ def vectors_to(data, x, cell, images: ImageRows):
     """Return the vectors (q, k, m) from queries x (q, m) to images, float64; 0 to no row.
 
     ``data[rows] + shifts @ cell - x``, with one cell (m, m), with one of each query, or without shifts. As
-    images are many cells long, float32 would lose digits.
+    images are many cells long, float32 would lose digits. Every program rounds them alike.
     """
     is_row = images.rows < data.shape[0]
     points = data.astype(FLOAT64)[jnp.where(is_row, images.rows, 0)]
     vectors = points - x.astype(FLOAT64)[:, None, :]
     if cell is not None:
         cell = cell.astype(FLOAT64) if cell.ndim == 2 else cell.astype(FLOAT64)[:, None]
-        # XLA multiplies such narrow matrices many times slower than it adds their products.
-        vectors = vectors + (images.shifts.astype(FLOAT64)[..., None] * cell).sum(axis=-2)
+        vectors = vectors + _along_cell(images.shifts, cell)
     return jnp.where(is_row[..., None], vectors, 0)
+
+
+def _along_cell(shifts, cell) -> Array:
+    """Return ``shifts @ cell`` (..., m), with one cell (m, m) or with one of each.
+
+    The rows are added one by one. XLA multiplies such narrow matrices many times slower.
+    """
+    products = rounded(shifts.astype(FLOAT64)[..., None] * cell)
+    return sum_in_order(products, axis=-2)
+
+
+def sum_in_order(terms, axis: int) -> Array:
+    """Return the sum of a few terms along an axis, which every program adds in the same order."""
+    return functools.reduce(jnp.add, jnp.moveaxis(terms, axis, 0))
+
+
+def lengths_of(vectors, p: float) -> Array:
+    """Return the lengths of vectors (..., m) by Minkowski's p, which every program rounds alike."""
+    sizes = jnp.abs(vectors)
+    largest = sizes.max(axis=-1)
+    if p == math.inf:
+        return largest
+    if p == 1:
+        return sum_in_order(sizes, axis=-1)
+    # A length does not depend on what it is scaled by; so no power overflows or vanishes. Scaled by a power
+    # of two, nothing is rounded.
+    exponent = exponent_of(largest)
+    ratios = times_power_of_two(sizes, -exponent[..., None])
+    total = sum_in_order(rounded(ratios ** (int(p) if p.is_integer() else p)), axis=-1)
+    length = root(total) if p == 2 else total ** (1 / p)
+    return times_power_of_two(length, exponent)
 
 
 @partial(compiled, static_argnames="dtype")
@@ -53,9 +88,8 @@ def displacements(points: ImagePoints, x, images: ImageRows, *, dtype):
         if cell is not None and cell.ndim == 3:  # each vector has the cell of the cloud that it ends in
             ids_of_rows = points.ids[jnp.minimum(rows, len(data) - 1)]
             cells = cell.astype(jnp.float64)[jnp.clip(ids_of_rows, 0, len(cell) - 1)]
-            along_cell = (shifts.astype(jnp.float64)[..., None] * cells).sum(axis=-2)
             vectors = vectors_to(data, x, None, ImageRows(rows, None))
-            vectors = vectors + jnp.where(is_row[..., None], along_cell, 0)
+            vectors = vectors + jnp.where(is_row[..., None], _along_cell(shifts, cells), 0)
         else:
             vectors = vectors_to(data, x, cell, ImageRows(rows, shifts))
         return vectors.astype(dtype)

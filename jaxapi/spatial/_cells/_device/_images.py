@@ -13,11 +13,10 @@ from ..._every_pair import longest_within
 from ..._search import Search
 from ..._tree._build import scale_of_box, tree_size
 from ..._tree._powers_of_two import exponent_of, power_of_two
-from ..._tree._slopes import norms
 from ..._tree._tree import Tree
 from .._lattice import Lattice, lattice_of
 from .._points import FAR_EXPONENT, ROUNDING, SPACING_EXPONENT, ImagePoints, ImageQueries
-from .._slopes import ImageRows, vectors_to
+from .._slopes import ImageRows, lengths_of, vectors_to
 
 __all__ = [
     "Images",
@@ -250,7 +249,7 @@ def cell_shifts(images: Images, turns, ids, rows, shift, periodic) -> Array:
 def measured_distances(images: Images, queries: ImageQueries, rows, shifts, p: float) -> Array:
     """Return the distances (q, k) from queries, as they were given, to images of rows; inf to no row.
 
-    Both ends of a pair have the same to the last bit.
+    They are the same to the last bit in every program, and from both ends of a pair.
     """
     points = images.points
     cell = points.cell
@@ -258,7 +257,7 @@ def measured_distances(images: Images, queries: ImageQueries, rows, shifts, p: f
         cell = cell[jnp.clip(queries.ids, 0, len(cell) - 1)]
     is_row = rows < points.n
     rows = jnp.where(is_row, rows, len(points.data))
-    distances = norms(vectors_to(points.data, queries.x, cell, ImageRows(rows, shifts)), p)
+    distances = lengths_of(vectors_to(points.data, queries.x, cell, ImageRows(rows, shifts)), p)
     return jnp.where(is_row, distances, jnp.inf)
 
 
