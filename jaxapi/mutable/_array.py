@@ -442,7 +442,21 @@ class Array(Storage):
             return np.array(host, dtype, copy=copy)
         if copy is False:
             return np.asarray(self._handed_out(), dtype=dtype, copy=False)
+        if self._view is not None and self._is_read_with_owner():
+            owner: Any = np.asarray(self._owner._value)
+            return np.array(layout_of(self, owner.reshape(-1)), dtype=dtype)
         return np.array(self._value, dtype=dtype)
+
+    def _is_read_with_owner(self) -> bool:
+        """Whether a view is selected in the host's memory: a program would be one for each shape."""
+        view = self._view
+        while view is not None:
+            if view.component is not None:
+                return False
+            view = view.owner._view
+        owner = self._owner
+        is_small = owner.nbytes <= _READ_AS_A_WHOLE
+        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._typed)
 
     def __dlpack__(
         self,
@@ -1208,6 +1222,7 @@ def _writing() -> types.ModuleType:
 
 
 _NUMBERS = frozenset([bool, int, float, complex])
+_READ_AS_A_WHOLE = 2**18  # bytes: they come from a GPU in the time that a program takes to start
 
 
 def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:

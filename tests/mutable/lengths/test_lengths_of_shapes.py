@@ -59,6 +59,19 @@ DECISIONS = [
     lambda xp, x, v, k: xp.array_equal(v, -v),
 ]
 STATEMENTS = VECTORS + TABLES
+VIEWS = [
+    lambda x: x.T,
+    lambda x: x[5:],
+    lambda x: x[:-3, 1],
+    lambda x: x[:, ::-1],
+    lambda x: x[::-2],
+    lambda x: x[3],
+    lambda x: x[:, None, 1:],
+    lambda x: x[4:][::2].T,
+    lambda x: x.T[1],
+    lambda x: x.reshape(-1)[7:],
+    lambda x: x[2:2],
+]
 
 
 def arrays(xp, count):
@@ -135,6 +148,30 @@ def test_errors_are_those_of_exact_arrays():
         xp.median(x, axis=2)
     with pytest.raises(ValueError, match="dimensions"):
         xp.hstack([x, v])
+
+
+def test_views_are_read():
+    for count in (17, 70):
+        host = arrays(np, count)[0]
+        x = jaxapi.numpy.asarray(host)
+        for view in VIEWS:
+            np.testing.assert_array_equal(np.asarray(view(x)), view(host))
+        x[6:] += 1
+        np.testing.assert_array_equal(
+            np.asarray(x[5:].T, dtype="float64"), (host + (np.arange(count) > 5)[:, None])[5:].T
+        )
+        z = jaxapi.numpy.asarray(host[:, 0] + 1j * host[:, 1])
+        np.testing.assert_array_equal(np.asarray(z.imag), host[:, 1])
+        np.testing.assert_array_equal(np.asarray(z[3:].real[::2]), host[3::2, 0])
+
+
+def test_what_is_read_of_new_lengths_compiles_nothing():
+    for count in (70, 69, 68):
+        host = arrays(np, count)[0]
+        x = jaxapi.numpy.asarray(host)
+        with no_compilation():
+            for view in [each for each in VIEWS if each(host).size]:
+                np.testing.assert_array_equal(np.asarray(view(x)), view(host))
 
 
 @pytest.mark.daily
