@@ -25,7 +25,6 @@ from ._rows import (
     Rows,
     as_default_integers,
     dtype_may_have_room,
-    is_possible,
     least_rows_with_room,
     number_of,
     rows_in,
@@ -85,8 +84,6 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
     ``function`` takes and returns arrays of ours, and looks at no values. The longest arrays have rows, and
     those of other lengths, such as matrices of weights, are exact; or else the other way round.
     """
-    if not is_possible():
-        return None
     found: list[Rows] = []
     _find_rows(args, found)
     if kwargs:
@@ -294,18 +291,18 @@ class _Program:
         self._form: Any = None  # of the result
         self._parts: list[_Part] = []  # the arrays in it
 
-        def run(count, values):
+        def run(count, *values):
             return self._evaluated(count, values)
 
         run.__name__ = run.__qualname__ = getattr(call.function, "__name__", "function")
         self._compiled = compiled(run)
         inputs = [operand.structure(length) for operand in self._operands]
         with x64_for(*self._dtypes):
-            on_buffers = self._compiled.jitted().trace(_INT32, inputs)
+            on_buffers = self._compiled.jitted().trace(_INT32, *inputs)
         if mentions_length(on_buffers.jaxpr):
             raise Refused("a length that stays unknown")
 
-    def _evaluated(self, count: Any, values: list[Any]) -> list[Any]:
+    def _evaluated(self, count: Any, values: tuple[Any, ...]) -> list[Any]:
         """Evaluate on buffers what is traced for a number of rows that is not known."""
         unknown = Unknown(self._least, self._length)
         number_of_rows = Length(unknown)
@@ -336,7 +333,7 @@ class _Program:
     def __call__(self, values: list[Any], count: int) -> Any:
         """Return what the function makes of buffers in which a number of rows counts."""
         with x64_for(*self._dtypes):
-            made = self._compiled(number_of(count), values)
+            made = self._compiled(number_of(count), *values)
         results = []
         for part, value in zip(self._parts, made, strict=True):
             if any(value is x for x in values):
