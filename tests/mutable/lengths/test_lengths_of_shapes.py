@@ -165,15 +165,6 @@ def test_views_are_read():
         np.testing.assert_array_equal(np.asarray(z[3:].real[::2]), host[3::2, 0])
 
 
-def test_what_is_read_of_new_lengths_compiles_nothing():
-    for count in (70, 69, 68):
-        host = arrays(np, count)[0]
-        x = jaxapi.numpy.asarray(host)
-        with no_compilation():
-            for view in [each for each in VIEWS if each(host).size]:
-                np.testing.assert_array_equal(np.asarray(view(x)), view(host))
-
-
 @pytest.mark.daily
 def test_new_lengths_compile_nothing():
     def run(count):
