@@ -286,6 +286,31 @@ def _while(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[An
     return lax.while_loop(goes_on, body, operands[of_body:])
 
 
+def _scanned(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Loop as often as is known; what is carried may have rows."""
+    params = equation.params
+    if isinstance(params["length"], Length):
+        raise Refused("scan")
+    const_count, carry_count = _counts_of_scan(params)
+    of_inputs = const_count + carry_count
+
+    def body(carried: Any, inputs: Any) -> Any:
+        made = self.of(params["jaxpr"], [*operands[:const_count], *carried, *inputs])
+        return made[:carry_count], made[carry_count:]
+
+    options = {name: params[name] for name in ("length", "reverse", "unroll")}
+    carried, results = lax.scan(body, operands[const_count:of_inputs], operands[of_inputs:], **options)
+    return [*carried, *results]
+
+
+def _counts_of_scan(params: dict[str, Any]) -> tuple[int, int]:
+    """Return how many operands of a scan are constants, and how many are carried; by two versions of JAX."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()
+    return len(consts), len(carry)
+
+
 def _solved(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
     """Return what the solver of `lax.custom_linear_solve` computes."""
     numbers = equation.params["const_lengths"]
@@ -732,6 +757,7 @@ _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "jit": _called,
     "pjit": _called,
     "remat2": _called,
+    "scan": _scanned,
     "while": _while,
     # elements that are mixed
     "argmax": _folded(_lowest),

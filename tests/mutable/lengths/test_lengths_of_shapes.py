@@ -2,12 +2,15 @@
 
 import warnings
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from compilations import no_compilation
+from jax import lax
 from rooms import has_room, poison_rooms
 
 import jaxapi.numpy
+from jaxapi import mutable
 
 # Of a table (n, 3), a vector and integers of as many elements.
 VECTORS = [
@@ -177,3 +180,22 @@ def test_new_lengths_compile_nothing():
         shapes = run(85)
     given = arrays(np, 85)
     assert shapes == [np.shape(statement(np, *given)) for statement in (*STATEMENTS, *DECISIONS)]
+
+
+def test_loops_of_a_known_length():
+    """A loop by `lax.scan` that carries rows: no number of rows decides how often it runs."""
+
+    def program(x):
+        def step(carried, number):
+            return carried * 0.5 + number, (carried.sum(), carried)
+
+        carried, (sums, values) = lax.scan(step, jnp.asarray(x), jnp.arange(4.0))
+        return carried + values.sum(0), sums
+
+    fused = mutable.fuse(program)
+    for count in (17, 70):
+        host = arrays(np, count)[1]
+        found = fused(mutable.asarray(host))
+        assert has_room(found[0])
+        for part, expected in zip(found, program(host), strict=True):
+            np.testing.assert_allclose(np.asarray(part), expected, rtol=1e-5, atol=1e-5)
