@@ -1,4 +1,4 @@
-"""Inputs without points or queries: no warning, and nothing that ``numpy.seterr(all="raise")`` would raise."""
+"""Inputs without points or queries: no warning, and nothing that ``numpy.seterr(all="raise")`` raises."""
 
 import warnings
 
@@ -32,6 +32,7 @@ def test_empty_inputs_compute_nothing_invalid(space, dtype):
         assert tree.dbscan(0.1).labels.shape == (0,)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_empty_rows_compute_nothing_invalid(dtype):
     points = np.random.default_rng(0).random((7, 3)).astype(dtype)
