@@ -149,8 +149,10 @@ def thin_svd(x: Array, decompose: Decomposition) -> Any:
 @thin_svd.defjvp
 @full_precision
 def _thin_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
-    parts = thin_svd(*primals, decompose)
-    return parts, _thin_changes(*primals, *tangents, *parts)
+    u, s, vh = thin_svd(*primals, decompose)
+    (x,) = primals
+    (dx,) = tangents
+    return (u, s, vh), _thin_changes(x, dx, u, s, vh)
 
 
 def _thin_changes(x: Array, dx: Array, u: Array, s: Array, vh: Array) -> Any:
@@ -199,8 +201,9 @@ def _full_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
     """
     u, s, vh = full_svd(*primals, decompose)
     count = s.shape[-1]
-    first_vectors = u[..., :count], s, vh[..., :count, :]
-    du, ds, dvh = _thin_changes(*primals, *tangents, *first_vectors)
+    (x,) = primals
+    (dx,) = tangents
+    du, ds, dvh = _thin_changes(x, dx, u[..., :count], s, vh[..., :count, :])
     du = _with_others(u, du)
     dv = _with_others(_adjoint(vh), _adjoint(dvh))
     return (u, s, vh), (du, ds, _adjoint(dv))

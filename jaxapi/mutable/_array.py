@@ -83,6 +83,7 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
     """
     of_numpy = by.of_numpy
     is_the_standards = by.is_the_standards
+    may_warn = by.may_warn
 
     def operate(self, other, /):
         if is_eager() and not (is_the_standards and self._module == MUTABLE):
@@ -94,7 +95,12 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
             if operand is None or (not is_array and type(other) not in AS_THEY_ARE):
                 operand = _operand_on_host(other)
             if host is not None and operand is not _ELSEWHERE:
-                made = of_numpy(operand, host) if is_reflected else of_numpy(host, operand)
+                first, second = (operand, host) if is_reflected else (host, operand)
+                if may_warn and self._module == MUTABLE:
+                    with np.errstate(all="ignore"):
+                        made = of_numpy(first, second)
+                else:
+                    made = of_numpy(first, second)
                 module = NUMPY if is_array and other._module != self._module else self._module
                 if type(made) is np.ndarray and made.dtype is host.dtype:
                     return from_host(made, module)
@@ -109,6 +115,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
     of_numpy = by.of_numpy
     in_place_of_numpy = by.in_place_of_numpy
     is_the_standards = by.is_the_standards
+    may_warn = by.may_warn
 
     def operate(self, other, /):
         if self._is_scalar:
@@ -119,7 +126,11 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                 host = self._in_host_memory()
             operand = _operand_on_host(other)
             if host is not None and operand is not _ELSEWHERE and operand is not None:
-                in_place_of_numpy(host, operand)
+                if may_warn and self._module == MUTABLE:
+                    with np.errstate(all="ignore"):
+                        in_place_of_numpy(host, operand)
+                else:
+                    in_place_of_numpy(host, operand)
                 return self
         if self._has_room() and _changed_in_room(self, other, by):
             return self
@@ -441,6 +452,7 @@ class Array(Storage):
         if host is not None:
             return np.array(host, dtype, copy=copy)
         if copy is False:
+            self._check_is_memory(ValueError)
             return np.asarray(self._handed_out(), dtype=dtype, copy=False)
         if self._view is not None and self._is_read_with_owner():
             owner: Any = np.asarray(self._owner._value)
@@ -466,8 +478,16 @@ class Array(Storage):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Export the value as it is now; without a copy its memory is shared until the next write."""
+        """Export the value as it is now; without a copy its memory is shared until the next write.
+
+        ``copy=False`` exports the host's memory itself, which later writes change, and raises BufferError
+        where a copy would have to be made.
+        """
         self._check_exported_to(dl_device, stream)
+        if copy is False:
+            if self._host is not None:
+                return self._host_unless_read_only().__dlpack__(max_version=max_version, copy=False)
+            self._check_is_memory(BufferError)
         if max_version is None or max_version < (1, 0):
             # Such a consumer cannot be told that it must not write to memory that others read.
             on_host = self.__dlpack_device__()[0] == 1
@@ -479,6 +499,26 @@ class Array(Storage):
             return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         except ValueError as error:  # the standard's exception for what cannot be exported so
             raise BufferError(str(error)) from None
+
+    def _host_unless_read_only(self) -> np.ndarray:
+        """Return the host's memory; what may not be written to as NumPy's array that says so."""
+        host: Any = self._host
+        if self._is_read_only or self._is_numpys_scalar:
+            host = host.view()
+            host.flags.writeable = False
+        return host
+
+    def _check_is_memory(self, error: type[Exception]) -> None:
+        """Refuse an array whose value would be copied out of that of another one, or of its buffer."""
+        view = self._view
+        is_part = view is not None and not view.is_whole
+        buffer = self._owner._living_buffer()
+        is_cut = buffer is not None and _starts_of(self._value) != _starts_of(buffer._value)
+        if is_part or is_cut:
+            raise error(
+                "what is a part of other memory, of an array or of a buffer with room, is not exported "
+                "without a copy: leave copy=False out"
+            )
 
     def _check_exported_to(self, dl_device: tuple[Any, int] | None, stream: Any) -> None:
         """Refuse what the host's memory cannot be: an array of another device, or of a stream."""
@@ -1456,6 +1496,11 @@ def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None]:
         keys = parts_of(_plain_key(key))
         place = element_of(shape, keys)  # of NumPy's ints
     return keys, place
+
+
+def _starts_of(value: jax.Array) -> list[int]:
+    """Return where the memory of a value starts, on each device."""
+    return [shard.data.unsafe_buffer_pointer() for shard in value.addressable_shards]
 
 
 def _plain_key(key):
