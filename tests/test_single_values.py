@@ -89,6 +89,14 @@ CASES = {
         lambda: xp.roll(np.arange(10, dtype=np.int32), np.uint32(2**32 - 1)),
         lambda: np.roll(np.arange(10, dtype=np.int32), (2**32 - 1) % 10),
     ),
+    "roll of all elements by an array": (
+        lambda: xp.roll(np.arange(6, dtype=np.int32).reshape(2, 3), np.asarray(5)),
+        lambda: np.roll(np.arange(6, dtype=np.int32).reshape(2, 3), 5),
+    ),
+    "fftfreq of more samples than float16 counts": (
+        lambda: xp.fft.fftfreq(70_000, dtype=jnp.float16),
+        lambda: np.fft.fftfreq(70_000).astype(np.float16),
+    ),
     "tril below the corner": (
         lambda: xp.tril(np.ones((2, 2), np.float32), k=-2),
         lambda: np.tril(np.ones((2, 2), np.float32), k=-2),

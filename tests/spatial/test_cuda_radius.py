@@ -82,7 +82,7 @@ def by_numpy(tree, queries, metric, relation):
     ]
 
 
-def assert_same(tree, queries, metric, relation):
+def assert_numpys(tree, queries, metric, relation):
     """Count and fill, whole, in halves of the places, and cut off."""
     lines, n = by_numpy(tree, queries, metric, relation), int(tree.n)
     counts = np.zeros(len(queries.bound), np.int32)
@@ -134,7 +134,7 @@ def test_same_as_numpy(relation, p, box, leaf_size):
         queries = queries._replace(bound=queries.bound * (np.arange(70) % 3 / 2).astype(np.float32))
     else:
         queries = own_queries(tree, jnp.float32(3.0), p)
-    counts = assert_same(tree, queries, TreeMetric(p, box), relation)
+    counts = assert_numpys(tree, queries, TreeMetric(p, box), relation)
     assert counts.max() > 1
 
 

@@ -10,7 +10,8 @@ import scipy.cluster.hierarchy
 from meshes import mesh_of, spread
 
 from jaxapi.spatial import KDTree, distance, great_circle_distance, pad_rows, single_linkage
-from jaxapi.spatial._mesh import _nearest
+from jaxapi.spatial._engines._lax import _brute
+from jaxapi.spatial._mesh import _by_row, _nearest
 from jaxapi.spatial.distance import _matrices
 
 N, COUNTED = 300, 290  # rows, and how many of them count
@@ -200,6 +201,11 @@ class TestResults:
             with pytest.raises(ValueError, match="box"):
                 KDTree(points, boxsize=2.0)
 
+    def test_boxes_with_a_side_that_is_no_number_are_refused(self):
+        for box in ([1.0, np.nan], [np.nan, 0.0], np.nan):
+            with pytest.raises(ValueError, match="nan"):
+                KDTree([[0.5, 0.5]], boxsize=box)
+
     def test_rows_that_do_not_count_are_nobodys_neighbors(self):
         points = np.array([[0.0], [1.0], [2.0], [0.1], [1.1]])
         found = KDTree(points, n=3).kneighbors(2)
@@ -299,11 +305,30 @@ def test_many_dimensions_far_from_the_origin():
     np.testing.assert_allclose(found[0], right[0], rtol=1e-6)
 
 
+@pytest.mark.daily
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_many_dimensions_in_several_tiles(p, monkeypatch):
+    """By every distance, with p = 2 by those that products of matrices leave over."""
+    monkeypatch.setattr(_brute, "_POINTS", 16)
+    points = RNG.integers(0, 4, (56, 20)).astype(np.float32)
+    queries = points[::-8] + np.float32(1)
+    found = KDTree(points, engine="lax").query(queries, 3, p=p)
+    right = nearest_of(distances_of(queries, points, p=p), 3)
+    np.testing.assert_array_equal(found[1], right[1])
+    np.testing.assert_allclose(found[0], right[0], rtol=1e-6)
+
+
 class TestDistances:
     def test_tolerance_of_distance_matrices_includes_it(self):
         matrix = np.array([[0.5, 1.0], [1.0, 0.5]])
         assert distance.is_valid_dm(matrix, tol=0.5)
         assert not distance.is_valid_dm(matrix, tol=0.49)
+
+    def test_a_number_is_no_distance_matrix(self):
+        for is_valid in (distance.is_valid_y, distance.is_valid_dm):
+            assert not is_valid(np.float32(5))
+            with pytest.raises(ValueError, match="shape"):
+                is_valid(np.float32(5), throw=True)
 
     def test_proportional_distributions(self):
         assert float(distance.jensenshannon([1.0, 2.0, 4.0], [3.0, 6.0, 12.0])) == 0.0
@@ -405,7 +430,7 @@ def test_vectors_on_a_mesh():
     np.testing.assert_array_equal(found, points[rows] - points[:, None])
 
 
-@pytest.mark.daily
+@pytest.mark.thorough
 def test_lists_on_a_mesh_are_in_order():
     """Equal distances by rows, also where their squares, which come before them, are not equal."""
     points = np.float32([[1, 3.4526698e-4], [1, 0], [5, 5], [-1, 3.4526698e-4]])
@@ -415,7 +440,7 @@ def test_lists_on_a_mesh_are_in_order():
     assert np.asarray(found.indices).tolist() == [[0, 1, 3]]
 
 
-@pytest.mark.daily
+@pytest.mark.thorough
 def test_distances_on_a_mesh_that_round_to_the_radius():
     """By a power that is not whole a box may seem farther away than its points."""
     rng = np.random.default_rng(0)
@@ -433,12 +458,16 @@ def test_distances_on_a_mesh_that_round_to_the_radius():
 
 @pytest.mark.daily
 def test_points_at_the_side_of_a_box_on_a_mesh(monkeypatch):
-    """They are at its other side, too: near that, distances are exact."""
+    """They are at its other side, too: near that, distances are exact.
+
+    Their rows lie on other devices than their trees, and go there one by one.
+    """
     monkeypatch.setattr(_nearest, "near_a_border", lambda *sizes: 2)
+    monkeypatch.setattr(_by_row, "even_share", lambda lines, devices: 1)
     ulp = 2.0**-24
     near = [[1677.6 * ulp, 0], [0.1, 0.2], [0.15, 0.3], [0.2, 0.1]]
     far = [[1, 0], [1, 1677.7 * ulp], [0.9, 0.3], [0.8, 0.2]]
-    points, box = np.array([*near, *far], np.float32), np.array([1.0, 8.0])
+    points, box = np.array([*far, *near], np.float32), np.array([1.0, 8.0])
     tree = KDTree(spread(mesh_of(2), points), boxsize=box)
     _, rows = nearest_of(distances_of(points, points, box=box), 2)
     np.testing.assert_array_equal(tree.query(tree.data, 2)[1], rows)
@@ -506,6 +535,40 @@ def test_a_point_and_its_images_in_a_skewed_cell():
     pairs = tree.query_pairs(1.3, max_pairs=4)
     # (1, 0) leads to (1, 0), (3, -1) to (-0.25, -1) and (4, -1) to (0.75, -1).
     assert sorted(np.asarray(pairs.shifts)[: int(pairs.count)].tolist()) == [[1, 0], [3, -1], [4, -1]]
+
+
+@pytest.mark.daily
+def test_nearest_images_on_one_side_alone():
+    """Of one query, near a side of the cell, of whose points some lie near the other side."""
+    for points, x in (([0.05, 0.5], 0.95), ([0.95, 0.5], 0.05)):
+        tree = KDTree(np.array(points)[:, None], cell=[[1.0]], engine="lax")
+        assert float(tree.query([[x]])[0][0]) == pytest.approx(0.1, rel=1e-6)
+
+
+@pytest.mark.daily
+def test_counts_where_some_of_equally_near_images_are_left_out():
+    cell = np.array([[4.0, 0.0], [1.0, 5.0]])
+    points = np.unique(np.random.default_rng(0).integers(0, 5, (9, 2)), axis=0)[:6].astype(float)
+    distances = distances_of(points, images_of(points, cell)[0])
+    found = KDTree(points, cell=cell, engine="lax").query_radius(points, 2.3, max_neighbors=2)
+    np.testing.assert_array_equal(found.counts, (distances <= 2.3).sum(axis=1))
+
+
+@pytest.mark.daily
+def test_components_by_images_at_the_radius():
+    """Whole numbers: many distances are the radius."""
+    cell = np.array([[5.0, 0.0], [1.0, 7.0]])
+    for seed in (14, 30):
+        points = np.unique(np.random.default_rng(seed).integers(0, 7, (9, 2)), axis=0)[:8].astype(float)
+        images, rows = images_of(points, cell)
+        tree = KDTree(points, cell=cell, engine="lax")
+        for radius in (1.0, 2.0):
+            within = distances_of(points, images) <= radius
+            near = np.stack([within[:, rows == row].any(axis=1) for row in range(8)], axis=1)
+            count, labels = tree.connected_components(radius)
+            expected = labels_of(near, np.ones(8, bool))
+            np.testing.assert_array_equal(labels, expected)
+            assert int(count) == expected.max() + 1
 
 
 @pytest.mark.daily
