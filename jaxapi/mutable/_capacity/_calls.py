@@ -37,7 +37,9 @@ __all__ = ["call_on_rows", "call_on_values"]
 
 _PROGRAMS_KEPT = 1024
 _OPTIONS = (bool, int, float, complex, str, type, np.dtype, type(None), type(np._NoValue))
-_RETURN_INTEGERS = frozenset(["argmax", "argmin", "argsort", "count_nonzero"])
+_RETURN_INTEGERS = frozenset(
+    ["argmax", "argmin", "argsort", "count_nonzero", "lexsort", "nanargmax", "nanargmin"]
+)
 _INT32 = jax.ShapeDtypeStruct((), np.int32)
 
 
