@@ -1,5 +1,6 @@
 """What users may pass to an interpolator, turned into arrays of real numbers."""
 
+import math
 import operator
 
 import jax
@@ -55,13 +56,13 @@ def as_places(x, name: str, like: np.dtype | None = None) -> Array:
 
 @jax.jit
 def _real_and_imaginary(x):
-    return jnp.stack([x.real, x.imag], axis=-1).reshape(x.shape[0], -1)
+    return jnp.stack([x.real, x.imag], axis=-1).reshape(x.shape[0], 2 * x.shape[1])
 
 
 def as_columns(values: Array) -> Array:
     """Return values (n, ...) as real columns (n, columns); a complex one makes two, side by side."""
     with x64_for(values.dtype):
-        columns = values.reshape(values.shape[0], -1)
+        columns = values.reshape(values.shape[0], math.prod(values.shape[1:]))
         if jnp.issubdtype(values.dtype, jnp.complexfloating):
             return _real_and_imaginary(columns)
     return as_dtype(columns, real_dtype(values.dtype))

@@ -211,7 +211,7 @@ def _coordinates(given, like: np.dtype | None = None, dimensions: int | None = N
 def _unit_cube(points, count):
     """Return the mean of the points that count, and their extent along each axis."""
     mask = (jnp.arange(points.shape[0], dtype=np.int32) < count)[:, None]
-    offset = jnp.sum(jnp.where(mask, points, 0), axis=0) / jnp.sum(mask).astype(points.dtype)
+    offset = jnp.sum(jnp.where(mask, points, 0), axis=0) / jnp.maximum(jnp.sum(mask), 1).astype(points.dtype)
     lowest = jnp.min(points, axis=0, where=mask, initial=jnp.inf)
     highest = jnp.max(points, axis=0, where=mask, initial=-jnp.inf)
     extent = highest - lowest
@@ -237,5 +237,7 @@ def _values_of(values, rows, count):
     """Return the values of rows; nan for a row that does not exist."""
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         values = values.astype(np.float64)
+    if not values.shape[0]:
+        values = jnp.zeros((1, *values.shape[1:]), values.dtype)
     is_row = (rows < count).reshape(*rows.shape, *(1,) * (values.ndim - 1))
     return jnp.where(is_row, values[rows], jnp.nan)

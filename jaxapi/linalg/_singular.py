@@ -73,9 +73,14 @@ def pseudo_inverse(x: Array, rtol: Any) -> Array:
     return lax.platform_dependent(x, cuda=on_cuda, default=default)
 
 
-def default_rtol(shape: tuple[int, ...], dtype: Any) -> float:
-    """Return up to which part of the largest singular value others count as 0: ``max(m, n)`` times eps."""
-    return max(shape[-2:]) * float(jnp.finfo(dtype).eps)
+def default_rtol(shape: tuple[int, ...], dtype: Any, times: int = 1) -> Any:
+    """Return up to which part of the largest singular value others count as 0: ``max(m, n)`` times eps.
+
+    It is a float, or an array where a number of rows is not known. NumPy's `pinv` takes ten times as much.
+    """
+    longest = times * max(shape[-2:])
+    eps = float(jnp.finfo(dtype).eps)
+    return longest * eps if isinstance(longest, int) else jnp.asarray(longest).astype(dtype) * eps
 
 
 def _is_small(x: Array) -> bool:
@@ -144,8 +149,10 @@ def thin_svd(x: Array, decompose: Decomposition) -> Any:
 @thin_svd.defjvp
 @full_precision
 def _thin_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
-    parts = thin_svd(*primals, decompose)
-    return parts, _thin_changes(*primals, *tangents, *parts)
+    u, s, vh = thin_svd(*primals, decompose)
+    (x,) = primals
+    (dx,) = tangents
+    return (u, s, vh), _thin_changes(x, dx, u, s, vh)
 
 
 def _thin_changes(x: Array, dx: Array, u: Array, s: Array, vh: Array) -> Any:
@@ -194,8 +201,9 @@ def _full_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
     """
     u, s, vh = full_svd(*primals, decompose)
     count = s.shape[-1]
-    first_vectors = u[..., :count], s, vh[..., :count, :]
-    du, ds, dvh = _thin_changes(*primals, *tangents, *first_vectors)
+    (x,) = primals
+    (dx,) = tangents
+    du, ds, dvh = _thin_changes(x, dx, u[..., :count], s, vh[..., :count, :])
     du = _with_others(u, du)
     dv = _with_others(_adjoint(vh), _adjoint(dvh))
     return (u, s, vh), (du, ds, _adjoint(dv))

@@ -6,7 +6,7 @@ import operator
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import jax
@@ -57,6 +57,7 @@ __all__ = [
     "MUTABLE",
     "NUMPY",
     "Array",
+    "any_may_have_room",
     "copied",
     "from_host",
     "from_numpy",
@@ -82,6 +83,7 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
     """
     of_numpy = by.of_numpy
     is_the_standards = by.is_the_standards
+    may_warn = by.may_warn
 
     def operate(self, other, /):
         if is_eager() and not (is_the_standards and self._module == MUTABLE):
@@ -93,7 +95,12 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
             if operand is None or (not is_array and type(other) not in AS_THEY_ARE):
                 operand = _operand_on_host(other)
             if host is not None and operand is not _ELSEWHERE:
-                made = of_numpy(operand, host) if is_reflected else of_numpy(host, operand)
+                first, second = (operand, host) if is_reflected else (host, operand)
+                if may_warn and self._module == MUTABLE:
+                    with np.errstate(all="ignore"):
+                        made = of_numpy(first, second)
+                else:
+                    made = of_numpy(first, second)
                 module = NUMPY if is_array and other._module != self._module else self._module
                 if type(made) is np.ndarray and made.dtype is host.dtype:
                     return from_host(made, module)
@@ -108,6 +115,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
     of_numpy = by.of_numpy
     in_place_of_numpy = by.in_place_of_numpy
     is_the_standards = by.is_the_standards
+    may_warn = by.may_warn
 
     def operate(self, other, /):
         if self._is_scalar:
@@ -118,7 +126,11 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                 host = self._in_host_memory()
             operand = _operand_on_host(other)
             if host is not None and operand is not _ELSEWHERE and operand is not None:
-                in_place_of_numpy(host, operand)
+                if may_warn and self._module == MUTABLE:
+                    with np.errstate(all="ignore"):
+                        in_place_of_numpy(host, operand)
+                else:
+                    in_place_of_numpy(host, operand)
                 return self
         if self._has_room() and _changed_in_room(self, other, by):
             return self
@@ -440,8 +452,23 @@ class Array(Storage):
         if host is not None:
             return np.array(host, dtype, copy=copy)
         if copy is False:
+            self._check_is_memory(ValueError)
             return np.asarray(self._handed_out(), dtype=dtype, copy=False)
+        if self._view is not None and self._is_read_with_owner():
+            owner: Any = np.asarray(self._owner._value)
+            return np.array(layout_of(self, owner.reshape(-1)), dtype=dtype)
         return np.array(self._value, dtype=dtype)
+
+    def _is_read_with_owner(self) -> bool:
+        """Whether a view is selected in the host's memory: a program would be one for each shape."""
+        view = self._view
+        while view is not None:
+            if view.component is not None:
+                return False
+            view = view.owner._view
+        owner = self._owner
+        is_small = owner.nbytes <= _READ_AS_A_WHOLE
+        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._typed)
 
     def __dlpack__(
         self,
@@ -451,8 +478,16 @@ class Array(Storage):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Export the value as it is now; without a copy its memory is shared until the next write."""
+        """Export the value as it is now; without a copy its memory is shared until the next write.
+
+        ``copy=False`` exports the host's memory itself, which later writes change, and raises BufferError
+        where a copy would have to be made.
+        """
         self._check_exported_to(dl_device, stream)
+        if copy is False:
+            if self._host is not None:
+                return self._host_unless_read_only().__dlpack__(max_version=max_version, copy=False)
+            self._check_is_memory(BufferError)
         if max_version is None or max_version < (1, 0):
             # Such a consumer cannot be told that it must not write to memory that others read.
             on_host = self.__dlpack_device__()[0] == 1
@@ -464,6 +499,26 @@ class Array(Storage):
             return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         except ValueError as error:  # the standard's exception for what cannot be exported so
             raise BufferError(str(error)) from None
+
+    def _host_unless_read_only(self) -> np.ndarray:
+        """Return the host's memory; what may not be written to as NumPy's array that says so."""
+        host: Any = self._host
+        if self._is_read_only or self._is_numpys_scalar:
+            host = host.view()
+            host.flags.writeable = False
+        return host
+
+    def _check_is_memory(self, error: type[Exception]) -> None:
+        """Refuse an array whose value would be copied out of that of another one, or of its buffer."""
+        view = self._view
+        is_part = view is not None and not view.is_whole
+        buffer = self._owner._living_buffer()
+        is_cut = buffer is not None and _starts_of(self._value) != _starts_of(buffer._value)
+        if is_part or is_cut:
+            raise error(
+                "what is a part of other memory, of an array or of a buffer with room, is not exported "
+                "without a copy: leave copy=False out"
+            )
 
     def _check_exported_to(self, dl_device: tuple[Any, int] | None, stream: Any) -> None:
         """Refuse what the host's memory cannot be: an array of another device, or of a stream."""
@@ -755,7 +810,7 @@ class Array(Storage):
         module = self._module_with(other)
         if by is MATMUL:
             operands = (other, self) if is_reflected else (self, other)
-            return _products().product_of(by.of_values, *operands, module)
+            return _calls().call_on_values(by.of_values, operands, module)
         if _is_transpose_with_room(self) or _is_transpose_with_room(other):
             return self._operate_on_transposes(other, by, module, is_reflected)
         own: Any = self._rows_if_possible()
@@ -779,7 +834,7 @@ class Array(Storage):
             return None
         function = self._variant_of(by, operand, module, is_reflected).of_values
         operands = (operand, self) if is_reflected else (self, operand)
-        return _products().computed_of_transposes(function, operands, module)
+        return _transposes().computed_of_transposes(function, operands, module)
 
     __add__ = _binary(ADD)
     __sub__ = _binary(SUB)
@@ -1122,6 +1177,17 @@ def may_have_room(x: Any) -> bool:
     return type(x) is Array and (x._buffer is not None or x._view is not None)
 
 
+def any_may_have_room(args: Sequence[Any]) -> bool:
+    """Whether there is such an array among arguments, or in a list or a tuple among them."""
+    for x in args:
+        if type(x) is Array:
+            if x._buffer is not None or x._view is not None:
+                return True
+        elif type(x) in (list, tuple) and any(map(may_have_room, x)):
+            return True
+    return False
+
+
 def rows_of(x: Any) -> Rows | None:
     """Return the rows of an array that has room, where arrays may have it (`is_possible`); else None."""
     return x._rows_if_possible() if isinstance(x, Array) else None
@@ -1196,6 +1262,7 @@ def _writing() -> types.ModuleType:
 
 
 _NUMBERS = frozenset([bool, int, float, complex])
+_READ_AS_A_WHOLE = 2**18  # bytes: they come from a GPU in the time that a program takes to start
 
 
 def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:
@@ -1204,11 +1271,19 @@ def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:
 
 
 @functools.cache
-def _products() -> types.ModuleType:
-    """Return what multiplies buffers, loaded as `_selecting`."""
-    from ._capacity import _products
+def _calls() -> types.ModuleType:
+    """Return what runs functions on buffers, loaded as `_selecting`."""
+    from ._capacity import _calls
 
-    return _products
+    return _calls
+
+
+@functools.cache
+def _transposes() -> types.ModuleType:
+    """Return what computes with transposes of buffers, loaded as `_selecting`."""
+    from ._capacity import _transposes
+
+    return _transposes
 
 
 @functools.cache
@@ -1421,6 +1496,11 @@ def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None]:
         keys = parts_of(_plain_key(key))
         place = element_of(shape, keys)  # of NumPy's ints
     return keys, place
+
+
+def _starts_of(value: jax.Array) -> list[int]:
+    """Return where the memory of a value starts, on each device."""
+    return [shard.data.unsafe_buffer_pointer() for shard in value.addressable_shards]
 
 
 def _plain_key(key):

@@ -48,6 +48,8 @@ class Operator:
         self.name = name
         # For these `jaxapi.mutable` follows the standard, whose results for infinities are not NumPy's.
         self.is_the_standards = name in ("floor_divide", "remainder")
+        # Of a quotient or a power by 0 NumPy warns, and JAX does not; nor does `jaxapi.mutable`.
+        self.may_warn = name in ("divide", "power")
         self.of_values = of_values or ELEMENTWISE.get(name, _matmul)
         self.of_standard = self  # that of arrays of `jaxapi.mutable`
         self._reusing = compiled_pair(self._changed)

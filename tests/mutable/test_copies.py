@@ -290,3 +290,59 @@ def test_dlpack_of_the_host_has_no_other_device(options):
             with pytest.raises(BufferError, match="host's memory"):
                 x.__dlpack__(**options, **wrong)
         assert x.__dlpack__(**options, dl_device=(1, 0), stream=None) is not None
+
+
+PARTS = {
+    "all": lambda x: x, "every second": lambda x: x[::2], "behind the first": lambda x: x[1:],
+    "up to a number": lambda x: x[:40], "reversed": lambda x: x[::-1],
+    "transposed": lambda x: x.reshape(10, 10).T, "a column": lambda x: x.reshape(10, 10)[:, 2],
+    "a copy": lambda x: x[:40].copy(), "a mask": lambda x: x[x > 50],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_no_copy_where_none_is_allowed(part, version, way):
+    """DLPack's and NumPy's ``copy=False``: memory that is shared, or an error."""
+    import jaxapi.numpy
+
+    if jax.devices()[0].platform != "cpu":
+        pytest.skip("arrays are on a device")
+    for module in (xp, jaxapi.numpy):
+        x = part(module.asarray(np.arange(100, dtype=np.float32)))
+        before = np.array(x)
+
+        class Consumed:
+            __dlpack_device__ = x.__dlpack_device__
+
+            def __dlpack__(self, x=x, **options):
+                return x.__dlpack__(max_version=version, copy=False)
+
+        exports = {BufferError: lambda: np.from_dlpack(Consumed())}
+        exports[ValueError] = lambda: np.asarray(x, copy=False)  # noqa: B023
+        for error, export in exports.items():
+            try:
+                exported = export()
+            except error:
+                assert way == "jaxs"  # where values are copied out of buffers
+                continue
+            np.testing.assert_array_equal(exported, before)
+            if way == "numpys":
+                assert np.shares_memory(exported, np.asarray(x))
+            else:
+                assert exported.ctypes.data == x._memory.unsafe_buffer_pointer()
+
+
+def test_what_is_exported_without_a_copy_keeps_who_may_write(way):
+    import jaxapi.numpy
+
+    if way != "numpys":
+        pytest.skip("JAX's arrays are read-only")
+    x = jaxapi.numpy.arange(4)
+    x.flags.writeable = False
+    assert not np.from_dlpack(x, copy=False).flags.writeable
+    with pytest.raises(BufferError):
+        x.__dlpack__(copy=False)
+    y = jaxapi.numpy.arange(4)
+    np.from_dlpack(y, copy=False)[0] = 9
+    assert y[0] == 9

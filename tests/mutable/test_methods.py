@@ -1,5 +1,7 @@
 """NumPy's methods: what NumPy's return, views where NumPy's are."""
 
+import warnings
+
 import jax
 import numpy as np
 import pytest
@@ -91,3 +93,16 @@ def test_errors(call, error):
     with pytest.raises(error):
         eval(call, {"x": x, "xp": xp, "np": np})
     np.testing.assert_array_equal(x, HOST)
+
+
+def test_quotients_by_zero_are_silent():
+    """As JAX's are, where scikit-learn's StandardScaler divides 0 by 0."""
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        zeros = xp.zeros(3)
+        assert xp.all(xp.isnan(zeros / zeros))
+        assert xp.all(xp.isinf(1 / zeros))
+        assert xp.all(xp.isinf(zeros**-1.0))
+        x = xp.ones(3)
+        x /= zeros
+        assert xp.all(xp.isinf(x))

@@ -41,7 +41,7 @@ class Reach(NamedTuple):
         radius = np.asarray(radius)
         given = np.where(radius >= 0, radius, np.nan).astype(radius.dtype)
         scaled_radius = in_units_of_tree(longest_within(given))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if p in (1, np.inf):
                 return cls(scaled_radius[()], scaled_radius[()], scaled_radius[()])
             if p != 2:
