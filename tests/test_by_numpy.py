@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from comparisons import assert_same
 from small_arrays import INTS
 
 import jaxapi as xp
@@ -73,17 +74,6 @@ def call(name, x, options):
     return found if isinstance(found, tuple) else (found,)
 
 
-def same(found, expected):
-    """Compare dtypes and values, the signs of zeros, too."""
-    assert type(found) is type(expected)
-    for part, expected_part in zip(found, expected, strict=True):
-        assert part.dtype == expected_part.dtype
-        np.testing.assert_array_equal(part, expected_part)
-        if part.dtype.kind == "f":
-            is_number = ~np.isnan(part)
-            np.testing.assert_array_equal(np.signbit(part)[is_number], np.signbit(expected_part)[is_number])
-
-
 @pytest.mark.thorough
 @pytest.mark.daily("x64-uint64")
 @pytest.mark.parametrize("dtype", ["bool", *INTS, "float32", "float64"])
@@ -97,7 +87,7 @@ def test_results_are_those_of_jaxs_programs(dtype, x64, asked):
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setattr(_by_numpy, "_is_large", lambda name, x: False)
                     expected = call(name, x, options)
-                same(found, expected)
+                assert_same(found, expected, signs=True)
 
 
 @pytest.mark.parametrize("name", sorted(_by_numpy._TABLE))

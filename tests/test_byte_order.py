@@ -30,7 +30,7 @@ def swapped(values):
     )
 
 
-def assert_same(call, arrays):
+def assert_of_either_order(call, arrays):
     """Compare what a function returns of arrays of either byte order, and its dtypes."""
     own = jax.tree.leaves(call(*arrays))
     others = jax.tree.leaves(call(*swapped(arrays)))
@@ -66,14 +66,14 @@ def of(module):
 def test_the_namespace(x64):
     for name, call, arrays in calls(FUNCTIONS):
         try:
-            assert_same(call, arrays)
+            assert_of_either_order(call, arrays)
         except AssertionError as error:
             raise AssertionError(name) from error
     for name in ("concat", "stack"):
-        assert_same(lambda *x, name=name: FUNCTIONS[name](x), (FINE, FINE))
+        assert_of_either_order(lambda *x, name=name: FUNCTIONS[name](x), (FINE, FINE))
     for dtype in DTYPES:
-        assert_same(xp.asarray, (POINTS.astype(dtype),))
-    assert_same(xp.fuse(lambda x, y: x * y + x), (FINE, FINE))
+        assert_of_either_order(xp.asarray, (POINTS.astype(dtype),))
+    assert_of_either_order(xp.fuse(lambda x, y: x * y + x), (FINE, FINE))
 
 
 def is_taken(call, arrays):
@@ -92,7 +92,7 @@ def test_arrays_that_can_be_assigned_to(module, x64):
     assert len(taken) > 100
     for name, call, arrays in taken:
         try:
-            assert_same(call, arrays)
+            assert_of_either_order(call, arrays)
         except AssertionError as error:
             raise AssertionError(name) from error
     one = module.asarray(FINE[0])
@@ -103,7 +103,7 @@ def test_arrays_that_can_be_assigned_to(module, x64):
         array[2] += values
         return array, values + array, array * values, one + values
 
-    assert_same(assigned, (FINE[0],))
+    assert_of_either_order(assigned, (FINE[0],))
 
 
 # What takes the points of a tree, queries, and numbers that go with them.
@@ -143,7 +143,7 @@ def test_searches_of_a_tree(engine, x64):
                 def search(points, x, r, w, method=method):
                     return method(KDTree(points, engine=engine), x, r, w)
 
-                assert_same(search, arrays)
+                assert_of_either_order(search, arrays)
 
 
 def test_columns_of_fits_are_not_narrowed():
@@ -159,14 +159,14 @@ def test_columns_of_fits_are_not_narrowed():
 
 def test_boxes_cells_and_clouds(x64):
     box, cell, ids = np.array([101.0, 102.0]), np.array([[101.0, 0.0], [3.0, 102.0]]), POINTS[:, 0] % 2
-    assert_same(lambda points, box: KDTree(points, boxsize=box).kneighbors(2), (FINE, box))
-    assert_same(lambda points, cell: KDTree(points, cell=cell).kneighbors(2), (FINE, cell))
-    assert_same(lambda points, ids: KDTree(points, batch=ids).kneighbors(2), (FINE, ids))
+    assert_of_either_order(lambda points, box: KDTree(points, boxsize=box).kneighbors(2), (FINE, box))
+    assert_of_either_order(lambda points, cell: KDTree(points, cell=cell).kneighbors(2), (FINE, cell))
+    assert_of_either_order(lambda points, ids: KDTree(points, batch=ids).kneighbors(2), (FINE, ids))
     edges = KDTree(FINE).minimum_spanning_tree()
-    assert_same(single_linkage, tuple(map(np.asarray, edges)))
-    assert_same(pad_rows, (FINE,))
-    assert_same(unit_vectors, (FINE / 200,))
-    assert_same(great_circle_distance, (FINE[:, 0] / 200,))
+    assert_of_either_order(single_linkage, tuple(map(np.asarray, edges)))
+    assert_of_either_order(pad_rows, (FINE,))
+    assert_of_either_order(unit_vectors, (FINE / 200,))
+    assert_of_either_order(great_circle_distance, (FINE[:, 0] / 200,))
 
 
 @pytest.mark.thorough
@@ -176,22 +176,22 @@ def test_distances_between_vectors(x64):
     for name in distance.__all__:
         function = getattr(distance, name)
         if name in ("cdist", "directed_hausdorff", "distance_matrix", "minkowski_distance"):
-            assert_same(function, pair)
+            assert_of_either_order(function, pair)
         elif name == "nearest":
-            assert_same(lambda a, b: distance.nearest(a, b, 2), pair)
+            assert_of_either_order(lambda a, b: distance.nearest(a, b, 2), pair)
         elif name == "kernel_sum":
-            assert_same(lambda a, b: distance.kernel_sum(lambda d: 1 / (1 + d), a, b), pair)
+            assert_of_either_order(lambda a, b: distance.kernel_sum(lambda d: 1 / (1 + d), a, b), pair)
         elif name == "pdist":
-            assert_same(function, pair[:1])
+            assert_of_either_order(function, pair[:1])
         elif name == "squareform":
-            assert_same(function, (FINE[:10, 0].copy(),))
+            assert_of_either_order(function, (FINE[:10, 0].copy(),))
         elif name == "mahalanobis":
-            assert_same(function, (*(each[0] for each in pair), np.eye(2)))
+            assert_of_either_order(function, (*(each[0] for each in pair), np.eye(2)))
         elif name == "seuclidean":
-            assert_same(function, (*(each[0] for each in pair), np.array([1.0, 3.0])))
+            assert_of_either_order(function, (*(each[0] for each in pair), np.array([1.0, 3.0])))
         elif name not in ("is_valid_dm", "is_valid_y", "num_obs_dm", "num_obs_y", "NearestRows"):
             u, v = bits if "boolean" in (function.__doc__ or "").lower() else pair
-            assert_same(function, (u[0], v[0]))
+            assert_of_either_order(function, (u[0], v[0]))
 
 
 @pytest.mark.daily
@@ -201,7 +201,7 @@ def test_interpolators(x64):
         points = np.unique(FINE.astype(dtype), axis=0)
         arrays = points, values[: len(points)], FINE[:4]
         for interpolator in (interpolate.NearestNDInterpolator, interpolate.RBFInterpolator):
-            assert_same(lambda points, y, x, make=interpolator: make(points, y)(x), arrays)
+            assert_of_either_order(lambda points, y, x, make=interpolator: make(points, y)(x), arrays)
 
 
 ULONGLONG = """

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from comparisons import assert_same
 from compilations import no_compilation
 
 import jaxapi as xp
@@ -14,11 +15,9 @@ DTYPES = [
 ]
 
 
-def assert_same(got, expected):
-    assert got.dtype == expected.dtype
-    assert got.shape == expected.shape
-    assert not got.weak_type
-    np.testing.assert_array_equal(np.asarray(got), expected)
+def assert_new(found, expected):
+    assert not found.weak_type
+    assert_same(found, expected)
 
 
 # every shape in two dtypes, and one in the others, for every pair compiles programs
@@ -26,16 +25,16 @@ def assert_same(got, expected):
 def test_values_and_dtypes(dtype, x64):
     several = dtype in ("int64", "float32")
     for shape in ((), 3, (2, 3), (0, 2)) if several else ((2, 3),):
-        assert_same(xp.zeros(shape, dtype=dtype), np.zeros(shape, dtype))
-        assert_same(xp.ones(shape, dtype=dtype), np.ones(shape, dtype))
-        assert_same(xp.full(shape, 7, dtype=dtype), np.full(shape, 7, dtype))
+        assert_new(xp.zeros(shape, dtype=dtype), np.zeros(shape, dtype))
+        assert_new(xp.ones(shape, dtype=dtype), np.ones(shape, dtype))
+        assert_new(xp.full(shape, 7, dtype=dtype), np.full(shape, 7, dtype))
         assert xp.empty(shape, dtype=dtype).dtype == dtype
     x = xp.ones((2, 3), dtype=dtype)
-    assert_same(xp.zeros_like(x), np.zeros((2, 3), dtype))
-    assert_same(xp.ones_like(x), np.ones((2, 3), dtype))
-    assert_same(xp.full_like(x, 7), np.full((2, 3), 7, dtype))
+    assert_new(xp.zeros_like(x), np.zeros((2, 3), dtype))
+    assert_new(xp.ones_like(x), np.ones((2, 3), dtype))
+    assert_new(xp.full_like(x, 7), np.full((2, 3), 7, dtype))
     assert xp.empty_like(x).dtype == dtype
-    assert_same(xp.zeros_like(x, dtype="int64"), np.zeros((2, 3), "int64"))
+    assert_new(xp.zeros_like(x, dtype="int64"), np.zeros((2, 3), "int64"))
     for rows, columns, k in [
         (2, 3, 1),
         (2, 3, -1),
@@ -44,7 +43,7 @@ def test_values_and_dtypes(dtype, x64):
         *([(3, None, 0), (3, 2, -1), (0, 2, 0)] if several else []),
     ]:
         diagonal = max(-5, min(k, 5))
-        assert_same(xp.eye(rows, columns, k=k, dtype=dtype), np.eye(rows, columns, k=diagonal, dtype=dtype))
+        assert_new(xp.eye(rows, columns, k=k, dtype=dtype), np.eye(rows, columns, k=diagonal, dtype=dtype))
 
 
 def test_defaults_follow_jax(x64):
@@ -56,12 +55,12 @@ def test_defaults_follow_jax(x64):
 
 
 def test_fill_values_keep_every_digit(x64):
-    assert_same(xp.full(2, 2**53 + 1, dtype=xp.int64), np.full(2, 2**53 + 1))
-    assert_same(xp.full(2, 2**64 - 1, dtype=xp.uint64), np.full(2, 2**64 - 1, "uint64"))
-    assert_same(xp.full(2, 0.1, dtype=xp.float64), np.full(2, 0.1))
-    assert_same(xp.full(2, 16777217j, dtype=xp.complex128), np.full(2, 16777217j))
-    assert_same(xp.full(2, np.float64(0.1)), np.full(2, 0.1))
-    assert_same(xp.full((2, 2), [1.0, 2], dtype="float64"), np.array([[1.0, 2]] * 2))
+    assert_new(xp.full(2, 2**53 + 1, dtype=xp.int64), np.full(2, 2**53 + 1))
+    assert_new(xp.full(2, 2**64 - 1, dtype=xp.uint64), np.full(2, 2**64 - 1, "uint64"))
+    assert_new(xp.full(2, 0.1, dtype=xp.float64), np.full(2, 0.1))
+    assert_new(xp.full(2, 16777217j, dtype=xp.complex128), np.full(2, 16777217j))
+    assert_new(xp.full(2, np.float64(0.1)), np.full(2, 0.1))
+    assert_new(xp.full((2, 2), [1.0, 2], dtype="float64"), np.array([[1.0, 2]] * 2))
 
 
 def test_arrays_in_place_of_lengths():
@@ -151,9 +150,9 @@ def test_rest_of_the_chapter(x64):
     host = np.arange(12.0).reshape(3, 4)
     x = xp.asarray(host)
     for k in (-1, 0, 2):
-        assert_same(xp.tril(x, k=k), np.tril(host, k))
-        assert_same(xp.triu(x, k=k), np.triu(host, k))
+        assert_new(xp.tril(x, k=k), np.tril(host, k))
+        assert_new(xp.triu(x, k=k), np.triu(host, k))
     for indexing in ("xy", "ij"):
         got = xp.meshgrid(x[0], xp.asarray(host[:, 0]), indexing=indexing)
         for ours, theirs in zip(got, np.meshgrid(host[0], host[:, 0], indexing=indexing), strict=True):
-            assert_same(ours, theirs)
+            assert_new(ours, theirs)

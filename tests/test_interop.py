@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
+from comparisons import assert_jaxs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,13 +22,6 @@ DTYPES = [
 ]
 
 
-def assert_same(got, expected):
-    assert isinstance(got, jax.Array)
-    assert got.dtype == expected.dtype.newbyteorder("=")
-    assert got.shape == expected.shape
-    np.testing.assert_array_equal(np.asarray(got), expected.astype(expected.dtype.newbyteorder("=")))
-
-
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_numpy_layouts_keep_values_and_dtype(dtype, x64):
     base = np.arange(24).reshape(4, 6).astype(dtype)
@@ -38,7 +32,7 @@ def test_numpy_layouts_keep_values_and_dtype(dtype, x64):
         *(base[0, 0], base[2, 3, ...], base[:0], np.broadcast_to(base[0], (4, 6)), read_only),
     ]
     for host in layouts:
-        assert_same(xp.asarray(host), np.asarray(host))
+        assert_jaxs(xp.asarray(host), np.asarray(host))
 
 
 STEPS = st.sampled_from([-3, -2, -1, 1, 2, 3])
@@ -56,8 +50,8 @@ VIEW_DTYPES = ["bool", "int8", "<i8", ">i8", "uint64", "float16", ">f4", "float6
 )
 def test_any_view_of_numpy(dtype, cuts, axes, copy):
     view = (np.arange(210).reshape(5, 6, 7) * 257).astype(dtype)[cuts].transpose(axes)
-    assert_same(xp.asarray(view), view)
-    assert_same(xp.from_dlpack(view, copy=copy), view)
+    assert_jaxs(xp.asarray(view), view)
+    assert_jaxs(xp.from_dlpack(view, copy=copy), view)
 
 
 @given(
@@ -76,12 +70,12 @@ def test_any_nested_list(numbers):
         with jax.enable_x64(False), pytest.raises(OverflowError):
             xp.asarray(numbers)
     with jax.enable_x64(True):
-        assert_same(xp.asarray(numbers), expected)
+        assert_jaxs(xp.asarray(numbers), expected)
 
 
 @pytest.mark.parametrize("dtype", [">i2", ">i8", ">f4", ">f8", ">c16"])
 def test_big_endian(dtype, x64):
-    assert_same(xp.asarray(np.arange(6).astype(dtype)), np.arange(6).astype(dtype))
+    assert_jaxs(xp.asarray(np.arange(6).astype(dtype)), np.arange(6).astype(dtype))
 
 
 def test_another_shape_compiles_nothing(caplog):
@@ -159,13 +153,13 @@ def test_explicit_dtype_keeps_every_digit(x64):
 
 
 def test_sequences_with_arrays_in_them(x64):
-    assert_same(xp.asarray([np.float64(0.1), 2]), np.array([0.1, 2.0]))
-    assert_same(xp.asarray([np.int64(2**40)]), np.array([2**40]))
-    assert_same(xp.asarray([np.ones(2), np.zeros(2)]), np.array([[1.0, 1], [0, 0]]))
+    assert_jaxs(xp.asarray([np.float64(0.1), 2]), np.array([0.1, 2.0]))
+    assert_jaxs(xp.asarray([np.int64(2**40)]), np.array([2**40]))
+    assert_jaxs(xp.asarray([np.ones(2), np.zeros(2)]), np.array([[1.0, 1], [0, 0]]))
     float64 = xp.asarray(np.float64(0.1))
-    assert_same(xp.asarray([float64, 0.1]), np.array([0.1, 0.1]))
-    assert_same(xp.asarray([[float64, 1], (0.1, 0.3)]), np.array([[0.1, 1], [0.1, 0.3]]))
-    assert_same(xp.asarray([[jnp.float32(1), 2], [3, 4]]), np.array([[1, 2], [3, 4]], "float32"))
+    assert_jaxs(xp.asarray([float64, 0.1]), np.array([0.1, 0.1]))
+    assert_jaxs(xp.asarray([[float64, 1], (0.1, 0.3)]), np.array([[0.1, 1], [0.1, 0.3]]))
+    assert_jaxs(xp.asarray([[jnp.float32(1), 2], [3, 4]]), np.array([[1, 2], [3, 4]], "float32"))
     with pytest.raises(OverflowError, match="float"):
         xp.asarray([np.int8(1), 2**63, -1])
 
@@ -176,16 +170,16 @@ def test_sequences_with_traced_values():
 
 
 def test_buffers():
-    assert_same(xp.asarray(array.array("d", [1.5, 2])), np.array([1.5, 2]))
-    assert_same(xp.asarray(memoryview(array.array("q", [1, 2]))[::-1]), np.array([2, 1]))
-    assert_same(xp.asarray(bytearray(b"ab")), np.array([97, 98], "uint8"))
+    assert_jaxs(xp.asarray(array.array("d", [1.5, 2])), np.array([1.5, 2]))
+    assert_jaxs(xp.asarray(memoryview(array.array("q", [1, 2]))[::-1]), np.array([2, 1]))
+    assert_jaxs(xp.asarray(bytearray(b"ab")), np.array([97, 98], "uint8"))
 
 
 @pytest.mark.thorough
 def test_pandas():
     pandas = pytest.importorskip("pandas")
-    assert_same(xp.asarray(pandas.Series([1.5, None])), np.array([1.5, np.nan]))
-    assert_same(xp.asarray(pandas.DataFrame({"a": [1, 2], "b": [0.5, 1]})), np.array([[1, 0.5], [2, 1]]))
+    assert_jaxs(xp.asarray(pandas.Series([1.5, None])), np.array([1.5, np.nan]))
+    assert_jaxs(xp.asarray(pandas.DataFrame({"a": [1, 2], "b": [0.5, 1]})), np.array([[1, 0.5], [2, 1]]))
     with pytest.raises(TypeError, match="object"):
         xp.asarray(pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
     with pytest.raises(TypeError, match="timedelta64"):

@@ -1,4 +1,4 @@
-"""Results whose length depends on values: few lengths compile, and NumPy says what is in them."""
+"""Results whose length depends on values: NumPy says what is in them."""
 
 import os
 import subprocess
@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compilations import no_compilation
 
 import jaxapi
 from jaxapi import _manipulation, _searching, _unique, mutable
@@ -65,63 +64,6 @@ def test_rows_of_many_bytes_hold_little_more_memory_than_they_need(monkeypatch):
         counts = mask.astype(np.int32)
         np.testing.assert_array_equal(jaxapi.repeat(rows, counts, axis=0), np.asarray(rows)[mask])
     assert [len(array) for array in made] == [22]
-
-
-def mask_of(count, shape=(SIZE,)):
-    rng = np.random.default_rng(count)
-    return rng.permutation(np.arange(np.prod(shape)) < count).reshape(shape)
-
-
-def counts_of(total):
-    """Return so many repeats in all of elements, some of which have none."""
-    return np.random.default_rng(total).multinomial(total, [1 / SIZE] * SIZE).astype(np.int32)
-
-
-def values_of(count):
-    """Return so many distinct numbers, in any order and often."""
-    rng = np.random.default_rng(count)
-    return rng.permutation(np.concatenate([np.arange(count), rng.integers(0, count, SIZE - count)])).astype(
-        "f4"
-    )
-
-
-def selections(xp, x, mask, grid_mask, table, counts, values):
-    """Return results of NumPy or a namespace like it, in which arrays are indexed by masks."""
-    distinct = xp.unique_all(values)
-    return [
-        *xp.nonzero(mask),
-        *xp.nonzero(grid_mask),
-        x[mask],
-        table[mask],
-        xp.repeat(x, counts),
-        xp.repeat(table, counts, axis=0),
-        *distinct,
-        *xp.unique_counts(values),
-        xp.unique_inverse(values)[0],
-        xp.unique_values(values),
-    ]
-
-
-@pytest.mark.daily
-@pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
-def test_another_length_of_one_capacity_compiles_nothing(xp):
-    device = jax.devices()[0]
-    x = np.random.default_rng(0).random(SIZE, np.float32)
-    table = np.arange(3 * SIZE, dtype=np.int32).reshape(SIZE, 3)
-
-    def inputs(count):
-        return x, mask_of(count), mask_of(count, (5, 12)), table, counts_of(count), values_of(count)
-
-    def run(count):
-        arrays = [xp.asarray(jax.device_put(array, device)) for array in inputs(count)]
-        return [np.asarray(part) for part in selections(xp, *arrays)]
-
-    run(COUNTS[0])
-    with no_compilation():
-        found = [run(count) for count in COUNTS]
-    for count, parts in zip(COUNTS, found, strict=True):
-        for part, expected in zip(parts, selections(np, *inputs(count)), strict=True):
-            np.testing.assert_array_equal(part, expected)
 
 
 @pytest.mark.thorough

@@ -26,6 +26,16 @@ def airports():
     return _airports.load()
 
 
+def test_places_on_the_sphere(airports):
+    """By the haversine formula, between each airport and the next one."""
+    latitude, longitude = np.radians(airports.latitude), np.radians(airports.longitude)
+    half_angles = np.sin(np.diff(latitude) / 2) ** 2
+    half_angles += np.cos(latitude[1:]) * np.cos(latitude[:-1]) * np.sin(np.diff(longitude) / 2) ** 2
+    expected = 2 * 6371.0088 * np.arcsin(np.sqrt(half_angles))
+    chords = np.linalg.norm(np.diff(airports.points, axis=0), axis=1)
+    np.testing.assert_allclose(_airports.to_km(chords), expected, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.thorough
 def test_json(capsys, tmp_path, monkeypatch):
     pytest.importorskip("airportsdata")

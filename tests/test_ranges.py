@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from comparisons import assert_same
 from compilations import no_compilation
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,12 +14,6 @@ from hypothesis import strategies as st
 import jaxapi as xp
 
 numbers = st.floats(-1e3, 1e3) | st.integers(-1000, 1000) | st.sampled_from([-0.9, 0.9, 0.1, -0.3, 1e-300])
-
-
-def assert_same(got, want):
-    got = np.asarray(got)
-    assert got.dtype == want.dtype
-    np.testing.assert_array_equal(got, want)
 
 
 @given(

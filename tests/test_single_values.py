@@ -89,6 +89,14 @@ CASES = {
         lambda: xp.roll(np.arange(10, dtype=np.int32), np.uint32(2**32 - 1)),
         lambda: np.roll(np.arange(10, dtype=np.int32), (2**32 - 1) % 10),
     ),
+    "roll of all elements by an array": (
+        lambda: xp.roll(np.arange(6, dtype=np.int32).reshape(2, 3), np.asarray(5)),
+        lambda: np.roll(np.arange(6, dtype=np.int32).reshape(2, 3), 5),
+    ),
+    "fftfreq of more samples than float16 counts": (
+        lambda: xp.fft.fftfreq(70_000, dtype=jnp.float16),
+        lambda: np.fft.fftfreq(70_000).astype(np.float16),
+    ),
     "tril below the corner": (
         lambda: xp.tril(np.ones((2, 2), np.float32), k=-2),
         lambda: np.tril(np.ones((2, 2), np.float32), k=-2),
@@ -150,6 +158,20 @@ def test_derivatives_of_determinants():
                 slopes = [np.linalg.inv(y).T * np.linalg.det(y) for y in (x + change, x - change)]
                 expected = (slopes[0] - slopes[1]) / (2 * step)
                 np.testing.assert_allclose(second[i, j], expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.daily
+def test_second_derivatives_of_determinants_in_a_large_unit():
+    """By two elements it is the determinant of what is in neither's row or column, with a sign."""
+    x = np.float32(2**20) * np.random.default_rng(4).normal(size=(4, 4)).astype(np.float32)
+    expected = np.zeros((4, 4, 4, 4))
+    for i, j, k, m in np.ndindex(4, 4, 4, 4):
+        if i != k and j != m:
+            others = np.delete(np.delete(x.astype(float), [i, k], axis=0), [j, m], axis=1)
+            sign = (-1) ** (i + j + k + m) * np.sign(k - i) * np.sign(m - j)
+            expected[i, j, k, m] = sign * np.linalg.det(others)
+    found = jax.hessian(xp.linalg.det)(jnp.asarray(x))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
 class TestByNumpy:

@@ -73,9 +73,14 @@ def pseudo_inverse(x: Array, rtol: Any) -> Array:
     return lax.platform_dependent(x, cuda=on_cuda, default=default)
 
 
-def default_rtol(shape: tuple[int, ...], dtype: Any) -> float:
-    """Return up to which part of the largest singular value others count as 0: ``max(m, n)`` times eps."""
-    return max(shape[-2:]) * float(jnp.finfo(dtype).eps)
+def default_rtol(shape: tuple[int, ...], dtype: Any, times: int = 1) -> Any:
+    """Return up to which part of the largest singular value others count as 0: ``max(m, n)`` times eps.
+
+    It is a float, or an array where a number of rows is not known. NumPy's `pinv` takes ten times as much.
+    """
+    longest = times * max(shape[-2:])
+    eps = float(jnp.finfo(dtype).eps)
+    return longest * eps if isinstance(longest, int) else jnp.asarray(longest).astype(dtype) * eps
 
 
 def _is_small(x: Array) -> bool:

@@ -6,7 +6,7 @@ import operator
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import jax
@@ -57,6 +57,7 @@ __all__ = [
     "MUTABLE",
     "NUMPY",
     "Array",
+    "any_may_have_room",
     "copied",
     "from_host",
     "from_numpy",
@@ -453,7 +454,21 @@ class Array(Storage):
         if copy is False:
             self._check_is_memory(ValueError)
             return np.asarray(self._handed_out(), dtype=dtype, copy=False)
+        if self._view is not None and self._is_read_with_owner():
+            owner: Any = np.asarray(self._owner._value)
+            return np.array(layout_of(self, owner.reshape(-1)), dtype=dtype)
         return np.array(self._value, dtype=dtype)
+
+    def _is_read_with_owner(self) -> bool:
+        """Whether a view is selected in the host's memory: a program would be one for each shape."""
+        view = self._view
+        while view is not None:
+            if view.component is not None:
+                return False
+            view = view.owner._view
+        owner = self._owner
+        is_small = owner.nbytes <= _READ_AS_A_WHOLE
+        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._typed)
 
     def __dlpack__(
         self,
@@ -795,7 +810,7 @@ class Array(Storage):
         module = self._module_with(other)
         if by is MATMUL:
             operands = (other, self) if is_reflected else (self, other)
-            return _products().product_of(by.of_values, *operands, module)
+            return _calls().call_on_values(by.of_values, operands, module)
         if _is_transpose_with_room(self) or _is_transpose_with_room(other):
             return self._operate_on_transposes(other, by, module, is_reflected)
         own: Any = self._rows_if_possible()
@@ -819,7 +834,7 @@ class Array(Storage):
             return None
         function = self._variant_of(by, operand, module, is_reflected).of_values
         operands = (operand, self) if is_reflected else (self, operand)
-        return _products().computed_of_transposes(function, operands, module)
+        return _transposes().computed_of_transposes(function, operands, module)
 
     __add__ = _binary(ADD)
     __sub__ = _binary(SUB)
@@ -1162,6 +1177,17 @@ def may_have_room(x: Any) -> bool:
     return type(x) is Array and (x._buffer is not None or x._view is not None)
 
 
+def any_may_have_room(args: Sequence[Any]) -> bool:
+    """Whether there is such an array among arguments, or in a list or a tuple among them."""
+    for x in args:
+        if type(x) is Array:
+            if x._buffer is not None or x._view is not None:
+                return True
+        elif type(x) in (list, tuple) and any(map(may_have_room, x)):
+            return True
+    return False
+
+
 def rows_of(x: Any) -> Rows | None:
     """Return the rows of an array that has room, where arrays may have it (`is_possible`); else None."""
     return x._rows_if_possible() if isinstance(x, Array) else None
@@ -1236,6 +1262,7 @@ def _writing() -> types.ModuleType:
 
 
 _NUMBERS = frozenset([bool, int, float, complex])
+_READ_AS_A_WHOLE = 2**18  # bytes: they come from a GPU in the time that a program takes to start
 
 
 def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:
@@ -1244,11 +1271,19 @@ def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:
 
 
 @functools.cache
-def _products() -> types.ModuleType:
-    """Return what multiplies buffers, loaded as `_selecting`."""
-    from ._capacity import _products
+def _calls() -> types.ModuleType:
+    """Return what runs functions on buffers, loaded as `_selecting`."""
+    from ._capacity import _calls
 
-    return _products
+    return _calls
+
+
+@functools.cache
+def _transposes() -> types.ModuleType:
+    """Return what computes with transposes of buffers, loaded as `_selecting`."""
+    from ._capacity import _transposes
+
+    return _transposes
 
 
 @functools.cache

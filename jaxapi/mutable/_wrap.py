@@ -13,7 +13,7 @@ from jaxapi import _elementwise
 
 from .._core._programs import ARRAY_TYPES, is_jax_array, is_traced
 from .._interop import is_passed_on
-from ._array import MUTABLE, Array, copied, shared, wrap
+from ._array import MUTABLE, Array, any_may_have_room, copied, shared, wrap
 from ._capacity._functions import of_elements, way_on_rows
 from ._capacity._selecting import MAKING_ROOM
 
@@ -24,7 +24,6 @@ _OF_OPERANDS = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in _el
 _OF_ARRAYS = frozenset(
     ["asarray", "broadcast_arrays", "broadcast_to", "empty", "empty_like", "from_dlpack", "full"]
 )
-_OF_LISTS = frozenset(["concat", "stack"])
 # Arguments that are no arrays.
 _OPTIONS = frozenset(["axes", "axis", "correction", "k", "keepdims", "n", "offset", "ord", "s"])
 _OF_ARRAYS |= {
@@ -53,19 +52,13 @@ def wrap_function(function, name: str, module: str):
     elementwise = function in _OF_OPERANDS
     makes_scalars = name not in _OF_ARRAYS
     makes_room = name in MAKING_ROOM
-    takes_list = name in _OF_LISTS
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
-        if way is not None:
-            for x in args:
-                if takes_list or (
-                    type(x) is Array and (x._buffer is not None or x._view is not None or makes_room)
-                ):
-                    made = way(args, kwargs)
-                    if made is not None:
-                        return made
-                    break
+        if way is not None and args and (makes_room or any_may_have_room(args)):
+            made = way(args, kwargs)
+            if made is not None:
+                return made
         out = None
         if kwargs:
             out = kwargs.pop("out", None)

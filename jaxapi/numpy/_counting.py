@@ -67,14 +67,6 @@ def _way_of_quantiles(name: str) -> Callable[..., Any]:
     return way
 
 
-def _median(a, axis=None, out=None, overwrite_input=False, keepdims=False, *, module):
-    rows = rows_of(a)
-    if rows is None or out is not None or not _has_first(axis, rows):
-        return None
-    made = _computed(REPAIRS["median"], rows.value, axis, _is_set(keepdims), count=rows.count)
-    return None if made is None else ours(made)
-
-
 def _has_first(axis: Any, rows: Rows) -> bool:
     """Whether rows are mixed along an axis, or several."""
     try:
@@ -275,7 +267,6 @@ COUNTING: dict[str, Callable[..., Any]] = {
     "histogram": _histogram,
     "interp": _interp,
     "isin": _isin,
-    "median": _median,
 }
 COUNTING |= {
     name: _way_of_quantiles(name) for name in ("nanpercentile", "nanquantile", "percentile", "quantile")

@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from .._core._programs import compiled
 from ._common import as_floats, refuse
 from ._wrap import in_numpys_way as _in_numpys_way
+from ._wrap import on_rows_first as _on_rows_first
 from ._wrap import with_numpys_signature as _signed
 
 _OF_HALF = "hfft irfft"  # which of n elements read n // 2 + 1
@@ -121,5 +122,5 @@ _FUNCTIONS |= {name: _of_axes(name) for name in _OF_AXES}
 _FUNCTIONS |= {name: _of_count(name) for name in ("fftfreq", "rfftfreq")}
 for _name, _function in _FUNCTIONS.items():
     _numpys = getattr(np.fft, _name)
-    _made = _signed(_name, _numpys, _function, "jaxapi.numpy.fft")
+    _made = _on_rows_first(_name, _signed(_name, _numpys, _function, "jaxapi.numpy.fft"))
     globals()[_name] = _in_numpys_way(_name, _numpys, _made)

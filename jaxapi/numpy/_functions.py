@@ -74,6 +74,16 @@ def _is_no_bound(bound: int, dtype: np.dtype, name: str) -> bool:
 
 def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
     """Return Einstein's sums, with NumPy's two ways to write axes; where only their order changes, a view."""
+    if out is None and len(operands) == 2 and isinstance(operands[0], str):
+        x = as_ours(operands[1])
+        labels, labels_of_result = _labels_of(operands[0])
+        has_each_once = sorted(labels) == sorted(labels_of_result) and len({*labels}) == len(labels) == x.ndim
+        if labels.isalpha() and has_each_once:
+            return x._transposed(tuple(map(labels.index, labels_of_result)))
+    return _einsum(*operands, out=out, optimize=optimize, dtype=dtype, order=order, casting=casting)
+
+
+def _einstein_sums(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
     if len(operands) < 2:
         raise ValueError("must specify the einstein sum subscripts string and at least one operand")
     has_subscripts = isinstance(operands[0], str)
@@ -88,9 +98,6 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
         is_summed = {*labels} - {"."} != {*labels_of_result} - {"."}
         if not is_summed:  # then NumPy leaves the dtype alone
             dtype = given[0].dtype
-            has_each_once = len(labels) == len(labels_of_result) == given[0].ndim
-            if out is None and labels.isalpha() and has_each_once:
-                return given[0]._transposed(tuple(map(labels.index, labels_of_result)))
     wanted = result_dtype(*[x._value for x in given]) if dtype is None else resolve_dtype(dtype)
     if dtype is not None and not all(np.can_cast(x.dtype, wanted, casting) for x in given):
         raise TypeError(f"cannot cast the operands to {wanted}: rule {casting!r}")
@@ -110,6 +117,10 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
             raise ValueError(str(error)) from None
         result = ours(result.astype(wanted), *given)
     return into(out, result)
+
+
+_VIEWS = frozenset(["einsum", "expand_dims"])  # which are copies in the standard
+_einsum = on_rows_first("einsum", _einstein_sums)
 
 
 def _labels_of(subscripts: str) -> tuple[str, str]:
@@ -551,4 +562,8 @@ FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.ite
 _here = globals().keys() - REPAIRS.keys()
 _ours_here = [name for names in OURS.values() for name in names if name in _here]
 FUNCTIONS |= {name: globals()[name] for name in _ours_here}
-FUNCTIONS = {name: on_rows_first(name, function, COUNTING.get(name)) for name, function in FUNCTIONS.items()}
+FUNCTIONS |= {
+    name: on_rows_first(name, function, COUNTING.get(name))
+    for name, function in FUNCTIONS.items()
+    if name not in _VIEWS
+}

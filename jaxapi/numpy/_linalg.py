@@ -191,7 +191,7 @@ def _pinv(a: jax.Array, rcond=None, hermitian=False, *, rtol=None):
     if hermitian:
         return nan_unless_finite(jnp.linalg.pinv)(a, cutoff, hermitian=True)
     if cutoff is None:  # as jax.numpy's
-        cutoff = 10 * max(a.shape[-2:]) * float(jnp.finfo(a.dtype).eps)
+        cutoff = default_rtol(a.shape, jnp.finfo(a.dtype).dtype, times=10)
     return jaxapi.linalg.pinv(a, rtol=cutoff)
 
 

@@ -13,7 +13,18 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
-from ..mutable._array import NUMPY, Array, copied, from_numpy, may_have_room, shared, unwrap, wrap, wrap_rows
+from ..mutable._array import (
+    NUMPY,
+    Array,
+    any_may_have_room,
+    copied,
+    from_numpy,
+    may_have_room,
+    shared,
+    unwrap,
+    wrap,
+    wrap_rows,
+)
 from ..mutable._capacity._functions import way_by_implementation, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
@@ -464,10 +475,6 @@ def host_function(name: str, module=np):
     return call
 
 
-_VIEWS = frozenset(["expand_dims"])  # here, and copies in the standard
-_OF_LISTS = frozenset(["concat", "concatenate", "stack"])
-
-
 def on_rows_first(name, function, on_rows=None):
     """Return a function that takes the buffers of arrays with room, if there is a way for it.
 
@@ -476,14 +483,17 @@ def on_rows_first(name, function, on_rows=None):
     if on_rows is not None:
         way = way_by_implementation(on_rows, function, NUMPY)
     else:
-        way = None if name in _VIEWS else way_on_rows(function, name, NUMPY)
+        way = way_on_rows(function, name, NUMPY)
     if way is None:
         return function
-    is_always_asked = name in MAKING_ROOM or name in _OF_LISTS
+    is_always_asked = name in MAKING_ROOM
+    returns_bool = name in _RETURNS_BOOL
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        made = way(args, kwargs) if args and (is_always_asked or any(map(may_have_room, args))) else None
-        return function(*args, **kwargs) if made is None else made
+        made = way(args, kwargs) if args and (is_always_asked or any_may_have_room(args)) else None
+        if made is None:
+            return function(*args, **kwargs)
+        return bool(made) if returns_bool else made
 
     return call

@@ -36,14 +36,18 @@ def test_static_flags_without_a_name():
         assert_fused(function(ONE, s=Flag(number)), ONE * number)
 
 
-def test_a_number_is_checked_in_each_mode():
-    """What fits with x64 on does not without."""
+@pytest.mark.parametrize("modes", [(True, False), (False, True)])
+def test_a_number_is_checked_in_each_mode(modes):
+    """What fits with x64 on does not without, whichever comes first."""
     function = fuse(lambda x, i: (x, i + 1))
     x = np.ones(1, np.int32)
-    with jax.enable_x64(True):
-        assert int(function(x, 2**40)[1]) == 2**40 + 1
-    with jax.enable_x64(False), pytest.raises(OverflowError):
-        function(x, 2**40)
+    for x64 in modes:
+        with jax.enable_x64(x64):
+            if x64:
+                assert int(function(x, 2**40)[1]) == 2**40 + 1
+            else:
+                with pytest.raises(OverflowError):
+                    function(x, 2**40)
 
 
 def test_fields_in_slots_and_in_a_dict():

@@ -4,7 +4,7 @@ import contextlib
 
 import jax
 
-__all__ = ["no_compilation"]
+__all__ = ["no_compilation", "results_of_new_lengths"]
 
 
 @contextlib.contextmanager
@@ -22,3 +22,11 @@ def no_compilation():
     finally:
         jax.monitoring.unregister_event_duration_listener(note)
     assert not compiled
+
+
+def results_of_new_lengths(run, first, then):
+    """Return what ``run(length)`` gives of the lengths `then`, which compile nothing after `first`."""
+    for length in first:
+        run(length)
+    with no_compilation():
+        return [run(length) for length in then]

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from comparisons import assert_same
 
 import jaxapi.mutable as xp
 from jaxapi.mutable import _selection, _views
@@ -72,11 +73,6 @@ def new_axes(x):
 
 
 PROGRAMS = [slices, views_of_views, transposes, rows, shifts, reshapes, new_axes]
-
-
-def assert_same(found, expected):
-    found = jax.tree.map(np.asarray, found, is_leaf=lambda x: type(x) is xp.Array)
-    jax.tree.map(np.testing.assert_array_equal, found, expected)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

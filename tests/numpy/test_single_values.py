@@ -6,6 +6,7 @@ Each line sets y. It runs as it stands, and what it is given as x, under jit.
 import jax
 import numpy as np
 import pytest
+from meshes import mesh_of, spread
 
 import jaxapi.numpy as ours
 from tests.numpy.test_statements import check_same
@@ -49,10 +50,15 @@ np.array_equal(np.array([2**63], dtype=np.uint64), np.array([-(2**63)]))
 np.einsum("ii", np.outer(x, x))
 np.einsum("ii->i", np.outer(x, x))
 np.einsum("ij,ij", np.outer(x, x), np.outer(x, x + 1))
+[np.shares_memory(*pair) for pair in ((np.ones(3), np.ones(3)), (x, x[1:]), (x[::2], x[1::2]))]
 [np.rot90(np.outer(x, x[::-1])[:2], k) for k in (-1, 0, 1, 2, 3, 5)]
 np.maximum(x[1], complex(np.nan, 0))
 np.minimum(complex(np.nan, 0), x[1])
 np.fmax(x[1], complex(np.nan, 0))
+np.maximum(x[1] + 0j, np.array([complex(-9, np.nan), complex(np.nan, -9), 9j]))
+np.minimum(x[1] + 0j, np.array([complex(9, np.nan), complex(np.nan, 9), -9j]))
+np.maximum(np.array([complex(-9, np.nan), complex(np.nan, -9), 9j]), x[1] + 0j)
+np.minimum(np.array([complex(9, np.nan), complex(np.nan, 9), -9j]), x[1] + 0j)
 x[::2][1:]
 x[1:][::2][1:]
 x[::-1][1:4][::2]
@@ -123,6 +129,37 @@ def test_loops_read_before_they_write():
     rows[:, 1:] -= rows[:, :-1].copy()
     rows[:, :-1] += rows[:, 1:].copy()
     np.testing.assert_array_equal(np.asarray(found), rows)
+
+
+REFUSED = {
+    "np.where(x > 1, x)": ValueError,
+    "np.add.reduceat(x, [0, 6])": IndexError,
+    "np.add.reduceat(x, [-7])": IndexError,
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_refused(line):
+    for module in (np, ours):
+        with pytest.raises(REFUSED[line]):
+            eval(line, {"np": module, "x": module.asarray(X)})
+
+
+def test_either_both_alternatives_or_neither():
+    for pair in ((None, X), (X, None)):
+        with pytest.raises(ValueError, match="both or neither"):
+            jax.jit(lambda x, pair=pair: ours.where(x > 1, *pair))(X)
+
+
+@pytest.mark.daily
+def test_parts_with_gaps_of_an_array_on_several_devices():
+    expected = np.arange(16, dtype=np.float32)
+    x = ours.asarray(spread(mesh_of(4), expected))
+    for array, numbers in ((x, ours.arange(5, dtype=np.float32)), (expected, np.arange(5))):
+        array[1::3] = numbers
+        array[::2] = 7
+        array[14::-5] = -1
+    np.testing.assert_array_equal(np.asarray(x), expected)
 
 
 def test_integers_that_do_not_fit():

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from comparisons import assert_same
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jax.test_util import check_grads
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
@@ -185,21 +186,15 @@ def every(tree):
     )
 
 
-def assert_same(found, expected):
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        assert (a.dtype, a.shape) == (b.dtype, b.shape)
-        np.testing.assert_allclose(a, b, rtol=1e-6)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize("box", [None, 4.0])
 def test_jit_gives_the_same(dtype, box):
     x = (np.random.default_rng(1).random((40, 2)) * 3.9).astype(dtype)
     expected = every(KDTree(x, boxsize=box))
-    assert_same(jax.jit(lambda x: every(KDTree(x, boxsize=box)))(xp.asarray(x)), expected)
+    assert_same(jax.jit(lambda x: every(KDTree(x, boxsize=box)))(xp.asarray(x)), expected, rtol=1e-6)
     if box and dtype == "float32":
-        assert_same(jax.jit(lambda box: every(KDTree(x, boxsize=box)))(box), expected)
-        assert_same(jax.jit(every)(KDTree(x, boxsize=box)), expected)
+        assert_same(jax.jit(lambda box: every(KDTree(x, boxsize=box)))(box), expected, rtol=1e-6)
+        assert_same(jax.jit(every)(KDTree(x, boxsize=box)), expected, rtol=1e-6)
 
 
 @pytest.mark.thorough
@@ -223,15 +218,15 @@ def test_the_portable_engine_gives_the_same(p, box):
     for kind in KINDS:
         x, n, weights = cloud(kind)
         for r in np.float32([0.0, 0.0625, 0.125, 0.5, 40.0]):
-            assert_same(traced(x, n, r, weights), both(x, 50, r or 1e-30, weights))
+            assert_same(traced(x, n, r, weights), both(x, 50, r or 1e-30, weights), rtol=1e-6)
     if not box:
         x, *_ = cloud("lattice")
         tiny = np.finfo(np.float32).smallest_subnormal
         x = np.round(8 * x)
         for r in np.float32([1.0, 2.0]):
-            assert_same(traced(tiny * x, n, tiny * r, weights), both(x, 50, r, weights))
+            assert_same(traced(tiny * x, n, tiny * r, weights), both(x, 50, r, weights), rtol=1e-6)
         x = x / 8
-        assert_same(KDTree(x, engine="lax").dbscan(0.125, 4, p=p), KDTree(x).dbscan(0.125, 4, p=p))
+        assert_same(KDTree(x, engine="lax").dbscan(0.125, 4, p=p), KDTree(x).dbscan(0.125, 4, p=p), rtol=1e-6)
 
 
 @pytest.mark.daily
@@ -239,8 +234,8 @@ def test_vmap_and_scan_give_the_same():
     x = np.random.default_rng(2).random((3, 30, 2)).astype(np.float32)
     each = [every(KDTree(one)) for one in x]
     expected = jax.tree.map(lambda *found: jnp.stack(found), *each)
-    assert_same(jax.vmap(lambda x: every(KDTree(x)))(x), expected)
-    assert_same(jax.lax.scan(lambda carry, x: (carry, every(KDTree(x))), 0, x)[1], expected)
+    assert_same(jax.vmap(lambda x: every(KDTree(x)))(x), expected, rtol=1e-6)
+    assert_same(jax.lax.scan(lambda carry, x: (carry, every(KDTree(x))), 0, x)[1], expected, rtol=1e-6)
     radii = np.float32([0.01, 0.1, 0.3])
     found = jax.vmap(KDTree(x[0]).connected_components)(radii).labels
     np.testing.assert_array_equal(found, [KDTree(x[0]).connected_components(r).labels for r in radii])
@@ -298,7 +293,7 @@ def test_rows_from_n_on_belong_to_nothing(traced):
     assert (edges.rows[19:] == -1).all()
     assert np.isposinf(edges.distances[19:]).all()
     assert single_linkage(*edges).shape == (29, 4)
-    assert_same(jax.jit(every)(KDTree(x, n=20)), call(x, 20))
+    assert_same(jax.jit(every)(KDTree(x, n=20)), call(x, 20), rtol=1e-6)
 
 
 @pytest.mark.thorough

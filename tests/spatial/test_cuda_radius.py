@@ -82,7 +82,7 @@ def by_numpy(tree, queries, metric, relation):
     ]
 
 
-def assert_same(tree, queries, metric, relation):
+def assert_numpys(tree, queries, metric, relation):
     """Count and fill, whole, in halves of the places, and cut off."""
     lines, n = by_numpy(tree, queries, metric, relation), int(tree.n)
     counts = np.zeros(len(queries.bound), np.int32)
@@ -134,7 +134,7 @@ def test_same_as_numpy(relation, p, box, leaf_size):
         queries = queries._replace(bound=queries.bound * (np.arange(70) % 3 / 2).astype(np.float32))
     else:
         queries = own_queries(tree, jnp.float32(3.0), p)
-    counts = assert_same(tree, queries, TreeMetric(p, box), relation)
+    counts = assert_numpys(tree, queries, TreeMetric(p, box), relation)
     assert counts.max() > 1
 
 
@@ -175,6 +175,20 @@ def test_bins_are_those_of_lax(dtype):
         found, expected = both("bin_counts", tree, queries, radii, weights, EUCLIDEAN)
         np.testing.assert_array_equal(found, expected)  # sums of small integers, exact in every dtype
         assert (np.asarray(found)[[0, 2, 3, 4, 5]] > 0).any(axis=1).all()
+
+
+@pytest.mark.daily
+def test_lowest_numbers_are_numpys():
+    """Of the slots within a radius, whose numbers are in no order."""
+    tree = jitted_build(cloud(300), np.int32(290), leaf_size=4)
+    queries = queries_of(tree, 70, 4.0)
+    numbers = np.random.default_rng(2).permutation(len(tree.rows)).astype(np.int32)
+    number_of_row = dict(zip(np.asarray(tree.rows).tolist(), numbers.tolist(), strict=True))
+    expected = np.full(70, np.iinfo(np.int32).max)
+    for place, rows, _ in by_numpy(tree, queries, EUCLIDEAN, Relation.ANY):
+        for row in rows.tolist():
+            expected[place] = min(expected[place], number_of_row[row])
+    np.testing.assert_array_equal(jitted(_cuda.lowest)(tree, queries, numbers, EUCLIDEAN), expected)
 
 
 def test_counts_nodes_inside_of_the_radius_without_a_visit():

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from comparisons import assert_same
 from compilations import no_compilation
 
 from jaxapi.spatial import KDTree, pad_rows
@@ -64,6 +65,19 @@ def test_other_dtypes_and_what_stands_for_no_line(dtype):
         if dtype == "int32":
             wanted = np.pad(np.asarray(x, np.int64), ((0, 28), (0, 0)), constant_values=2**63 - 1)
             np.testing.assert_array_equal(padded(x, 128, dtype=np.int64, fill=None), wanted)
+
+
+@pytest.mark.usefixtures("addressed")
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16])
+def test_numbers_of_two_bytes(dtype):
+    """Infinite ones, zeros of both signs and NaN, too; a CPU takes subnormal ones for 0 in XLA's programs."""
+    with np.errstate(invalid="ignore"):
+        host = np.arange(2**16, dtype=np.uint16).view(dtype)
+        wide = host.astype(np.float32)
+    is_normal = (wide == 0) | ~(np.abs(wide) < float(jnp.finfo(dtype).tiny))
+    host, wide = host[is_normal], wide[is_normal]
+    found = np.asarray(padded(jax.device_put(host), 2**17, dtype=np.float32))[: len(host)]
+    assert_same(found, wide, signs=True)
 
 
 @pytest.mark.usefixtures("addressed")

@@ -9,7 +9,10 @@ import pytest
 import scipy.cluster.hierarchy
 from meshes import mesh_of, spread
 
-from jaxapi.spatial import KDTree, distance, pad_rows, single_linkage
+from jaxapi.spatial import KDTree, distance, great_circle_distance, pad_rows, single_linkage
+from jaxapi.spatial._engines._lax import _brute
+from jaxapi.spatial._mesh import _by_row, _nearest
+from jaxapi.spatial.distance import _matrices
 
 N, COUNTED = 300, 290  # rows, and how many of them count
 RNG = np.random.default_rng(11)
@@ -168,8 +171,9 @@ class TestResults:
 
     @pytest.mark.daily
     def test_radii_below_zero_of_few_points_in_a_program(self):
-        tree = KDTree([[0.0], [1.0], [2.0]], engine="lax")
-        search = jax.jit(lambda r: tree.query_radius([[0.0], [1.0]], r, max_neighbors=2).counts)
+        tree = KDTree(np.float32([[0.0], [1.0], [2.0]]))
+        x = np.float32([[0.0], [1.0]])
+        search = jax.jit(lambda r: tree.query_radius(x, r, max_neighbors=2).counts)
         for radius, expected in ((-1.0, [0, 0]), (0.0, [1, 1]), (1.0, [2, 3])):
             assert np.asarray(search(radius)).tolist() == expected
 
@@ -197,10 +201,16 @@ class TestResults:
             with pytest.raises(ValueError, match="box"):
                 KDTree(points, boxsize=2.0)
 
+    def test_boxes_with_a_side_that_is_no_number_are_refused(self):
+        for box in ([1.0, np.nan], [np.nan, 0.0], np.nan):
+            with pytest.raises(ValueError, match="nan"):
+                KDTree([[0.5, 0.5]], boxsize=box)
+
     def test_rows_that_do_not_count_are_nobodys_neighbors(self):
         points = np.array([[0.0], [1.0], [2.0], [0.1], [1.1]])
         found = KDTree(points, n=3).kneighbors(2)
-        assert np.asarray(found[1])[:3].tolist() == [[1, 2], [0, 2], [1, 0]]
+        assert np.asarray(found[1]).tolist() == [[1, 2], [0, 2], [1, 0], [3, 3], [3, 3]]
+        assert np.isinf(np.asarray(found[0])[3:]).all()
 
     def test_displacements_to_no_row(self):
         """They are 0, in a box and in a cell, whatever lies in the row that stands for none."""
@@ -229,6 +239,29 @@ class TestResults:
         found = KDTree(points).hdbscan(3, min_samples=2, allow_single_cluster=True)
         assert np.asarray(found[0]).tolist() == [0] * 6
 
+    def test_points_that_leave_a_single_cluster_last(self):
+        """They are its members, those that leave it before are noise: scikit-learn's rule."""
+        points = np.array([0.0, 1.0, 2.0, 3.0, 9.0])[:, None]
+        found = KDTree(points).hdbscan(3, min_samples=1, allow_single_cluster=True)
+        assert np.asarray(found[0]).tolist() == [0, 0, 0, 0, -1]
+
+    def test_dense_groups(self):
+        """In each one the eight nearest join all points, from group to group none of them leads."""
+        group = np.linspace(0, 0.1, 100)
+        for starts, expected in (([0, 50, 1], [0, 1, 0]), ([0, 1, 2, 50, 3], [0, 0, 0, 1, 0])):
+            points = np.concatenate([start + group for start in starts])[:, None]
+            count, labels = KDTree(points).connected_components(1.0)
+            assert int(count) == 2
+            np.testing.assert_array_equal(labels, np.repeat(expected, 100))
+
+    def test_dense_cores_with_just_enough_neighbors(self):
+        """The last ones lie at the radius."""
+        points = np.arange(300.0)
+        with jax.enable_x64(True):
+            found = KDTree(points[:, None]).dbscan(40.0, 81, p=1.0)
+        counts = (np.abs(points - points[:, None]) <= 40).sum(axis=1)
+        np.testing.assert_array_equal(found.core, counts >= 81)
+
     @pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
     def test_distances_that_round_to_the_radius(self, transform):
         """Those are within it: a distance in float32 may be the radius where the exact one is longer."""
@@ -246,14 +279,41 @@ class TestResults:
 
         assert np.asarray(search(points, x)).tolist() == [[radius], [1]]
 
+    @pytest.mark.daily
+    @pytest.mark.parametrize(("p", "aside"), [(2.0, 3.4526698e-4), (4.0, 2**-5.5)])
+    def test_roots_that_round_to_the_radius(self, p, aside):
+        """Also where the power of a distance is greater than that of the radius."""
+        points = np.float32([[1, aside], [1, 0], [5, 5]])
+        power = (points[0].astype(float) ** p).sum()
+        assert np.float32(power) > 1
+        assert np.float32(power ** (1 / p)) == 1
+        counts = KDTree(points, engine="lax").query_ball_point(
+            [[0, 0]], np.float32(1), p=p, return_length=True
+        )
+        assert np.asarray(counts).tolist() == [2]
+
 
 @pytest.mark.daily
 def test_many_dimensions_far_from_the_origin():
     """There a product of matrices, by which the portable engine chooses, is rounded: it looks again."""
     points = (4096 + RNG.integers(0, 4, (60, 20))).astype(np.float32)
+    points[30:] *= -1  # so that their mean is no better origin
     queries = points[:5] + np.float32(1)
     found = KDTree(points, engine="lax").query(queries, 3)
     right = nearest_of(distances_of(queries, points), 3)
+    np.testing.assert_array_equal(found[1], right[1])
+    np.testing.assert_allclose(found[0], right[0], rtol=1e-6)
+
+
+@pytest.mark.daily
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_many_dimensions_in_several_tiles(p, monkeypatch):
+    """By every distance, with p = 2 by those that products of matrices leave over."""
+    monkeypatch.setattr(_brute, "_POINTS", 16)
+    points = RNG.integers(0, 4, (56, 20)).astype(np.float32)
+    queries = points[::-8] + np.float32(1)
+    found = KDTree(points, engine="lax").query(queries, 3, p=p)
+    right = nearest_of(distances_of(queries, points, p=p), 3)
     np.testing.assert_array_equal(found[1], right[1])
     np.testing.assert_allclose(found[0], right[0], rtol=1e-6)
 
@@ -264,6 +324,12 @@ class TestDistances:
         assert distance.is_valid_dm(matrix, tol=0.5)
         assert not distance.is_valid_dm(matrix, tol=0.49)
 
+    def test_a_number_is_no_distance_matrix(self):
+        for is_valid in (distance.is_valid_y, distance.is_valid_dm):
+            assert not is_valid(np.float32(5))
+            with pytest.raises(ValueError, match="shape"):
+                is_valid(np.float32(5), throw=True)
+
     def test_proportional_distributions(self):
         assert float(distance.jensenshannon([1.0, 2.0, 4.0], [3.0, 6.0, 12.0])) == 0.0
 
@@ -271,6 +337,39 @@ class TestDistances:
         x, y = np.float32([[1e30, 1.0]]), np.float32([[1e-30, 2.0]])
         terms = x[0].astype(float) * np.log(x[0].astype(float) / y[0].astype(float))
         assert float(distance.cdist(x, y, "kl_divergence")[0, 0]) == pytest.approx(terms.sum(), rel=1e-5)
+
+    def test_proportional_distributions_of_many_kinds(self):
+        """What their normalization rounds differently is no distance."""
+        x = np.random.default_rng(0).uniform(0.1, 1, (50, 7)).astype(np.float32)
+        assert (np.diag(distance.cdist(x, x * np.float32(3), "jensenshannon")) == 0).all()
+
+    def test_correlation_far_from_zero(self):
+        """The mean of float32 numbers near a million is rounded by a part of what they differ by."""
+        u, v = (1e6 + np.random.default_rng(0).normal(size=(2, 50))).astype(np.float32)
+        expected = 1 - np.corrcoef(u.astype(float), v.astype(float))[0, 1]
+        assert float(distance.correlation(u, v)) == pytest.approx(expected, abs=1e-5)
+
+    @pytest.mark.daily
+    def test_rows_that_do_not_fill_tiles(self, monkeypatch):
+        """17 rows in three tiles of six: what fills up the last one counts for nothing."""
+        jax.clear_caches()
+        monkeypatch.setattr(_matrices, "_TILE", 2**8)
+        a, b = RNG.normal(size=(5, 3)).astype(np.float32), RNG.normal(size=(17, 3)).astype(np.float32)
+        b[-1] = a[0]  # the row that it is filled up with
+        distances = distances_of(a, b)
+        found = distance.kernel_sum(lambda d: 1 / (1 + d), a, b)
+        np.testing.assert_allclose(found, (1 / (1 + distances)).sum(axis=1), rtol=1e-6)
+        expected = nearest_of(distances, 4)
+        found = distance.nearest(a, b, 4)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-6, atol=1e-7)
+        np.testing.assert_array_equal(found[1], expected[1])
+        jax.clear_caches()
+
+    def test_chords_beyond_the_diameter(self):
+        """By a rounding error as they are measured, by more in a program: they are diameters."""
+        found = great_circle_distance(np.nextafter(np.float32(2), np.float32(3)))
+        assert float(found) == pytest.approx(np.pi, rel=1e-6)
+        assert float(jax.jit(great_circle_distance)(np.float32(2.5))) == pytest.approx(np.pi, rel=1e-6)
 
 
 @pytest.mark.daily
@@ -289,22 +388,89 @@ def test_clusters_on_a_mesh():
     mesh = mesh_of(4)
     lattice = np.stack(np.meshgrid(np.arange(7), np.arange(4)), -1).reshape(-1, 2)
     lattice = np.concatenate([lattice, [[20, 0], [21, 0], [22, 0], [40, 0]]]).astype(np.float32)
-    points = np.random.default_rng(2).permutation(lattice)
-    distances = distances_of(points, points)
-    near = distances <= 1
-    tree = KDTree(spread(mesh, points))
+    # Of eight points on each device the first is a core, beside the last one of the device before.
+    on_a_device = np.array([0, 0.5, 1, 1.5, 10, 20, 30, 39])
+    borders = np.stack([(on_a_device + 40 * np.arange(4)[:, None]).ravel(), np.zeros(32)], -1)
 
     @jax.jit
     def search(tree, weights):
         return tree.dbscan(1.0, 4), tree.dbscan(1.0, 4, sample_weight=weights)
 
-    for weights in (np.arange(32) % 3, 2 * (np.arange(32) % 3)):
-        weights = weights.astype(np.float32)
-        for found, sums in zip(
-            search(tree, spread(mesh, weights)), (near.sum(axis=1), near @ weights), strict=True
-        ):
-            np.testing.assert_array_equal(found.core, sums >= 4)
-            np.testing.assert_array_equal(found.labels, labels_of(near, sums >= 4))
+    for cloud in lattice, borders.astype(np.float32):
+        points = np.random.default_rng(2).permutation(cloud)
+        near = distances_of(points, points) <= 1
+        tree = KDTree(spread(mesh, points))
+        for weights in (np.arange(32) % 3, 2 * (np.arange(32) % 3)):
+            weights = weights.astype(np.float32)
+            for found, sums in zip(
+                search(tree, spread(mesh, weights)), (near.sum(axis=1), near @ weights), strict=True
+            ):
+                np.testing.assert_array_equal(found.core, sums >= 4)
+                np.testing.assert_array_equal(found.labels, labels_of(near, sums >= 4))
+
+
+@pytest.mark.daily
+def test_weights_of_a_tree_and_one_on_a_mesh():
+    """The tree on the mesh searches, and each point keeps its own weight."""
+    points, others = (RNG.integers(0, 5, (8, 2)).astype(np.float32) for _ in range(2))
+    weights, other_weights = np.arange(1.0, 9.0), np.arange(8.0) ** 2
+    near = distances_of(points, others) <= 2
+    other_tree = KDTree(spread(mesh_of(2), others))
+    found = KDTree(points).count_neighbors(other_tree, 2.0, weights=(weights, other_weights))
+    assert float(found) == weights @ near @ other_weights
+
+
+@pytest.mark.daily
+def test_vectors_on_a_mesh():
+    """The points of three devices go round, and every device takes those that it needs."""
+    mesh = mesh_of(3)
+    points = np.random.default_rng(6).normal(size=(9, 2)).astype(np.float32)
+    rows = (np.arange(36).reshape(9, 4) * 5 % 9).astype(np.int32)
+    found = KDTree(spread(mesh, points)).displacements(spread(mesh, points), spread(mesh, rows))
+    np.testing.assert_array_equal(found, points[rows] - points[:, None])
+
+
+@pytest.mark.thorough
+def test_lists_on_a_mesh_are_in_order():
+    """Equal distances by rows, also where their squares, which come before them, are not equal."""
+    points = np.float32([[1, 3.4526698e-4], [1, 0], [5, 5], [-1, 3.4526698e-4]])
+    tree = KDTree(spread(mesh_of(2), points))
+    found = tree.query_radius(np.float32([[0, 0]]), np.float32(2), max_neighbors=3)
+    assert np.asarray(found.distances).tolist() == [[1, 1, 1]]
+    assert np.asarray(found.indices).tolist() == [[0, 1, 3]]
+
+
+@pytest.mark.thorough
+def test_distances_on_a_mesh_that_round_to_the_radius():
+    """By a power that is not whole a box may seem farther away than its points."""
+    rng = np.random.default_rng(0)
+    mesh = mesh_of(2)
+    here = 0.1 * rng.random((4, 3))
+    there = 1 + np.array([1, 0, 0]) + 2.0**-23 * rng.integers(0, 3, (4, 3))
+    x = spread(mesh, rng.uniform(0, 0.3, (4096, 3)).astype(np.float32))
+    tree = KDTree(spread(mesh, np.concatenate([here, there]).astype(np.float32)))
+    distances = np.asarray(tree.query(x, 8, p=1.5)[0])
+    for rank in (4, 7):
+        radii = spread(mesh, distances[:, rank])
+        counts = np.asarray(tree.query_ball_point(x, radii, p=1.5, return_length=True))
+        assert (counts > rank).all()
+
+
+@pytest.mark.daily
+def test_points_at_the_side_of_a_box_on_a_mesh(monkeypatch):
+    """They are at its other side, too: near that, distances are exact.
+
+    Their rows lie on other devices than their trees, and go there one by one.
+    """
+    monkeypatch.setattr(_nearest, "near_a_border", lambda *sizes: 2)
+    monkeypatch.setattr(_by_row, "even_share", lambda lines, devices: 1)
+    ulp = 2.0**-24
+    near = [[1677.6 * ulp, 0], [0.1, 0.2], [0.15, 0.3], [0.2, 0.1]]
+    far = [[1, 0], [1, 1677.7 * ulp], [0.9, 0.3], [0.8, 0.2]]
+    points, box = np.array([*far, *near], np.float32), np.array([1.0, 8.0])
+    tree = KDTree(spread(mesh_of(2), points), boxsize=box)
+    _, rows = nearest_of(distances_of(points, points, box=box), 2)
+    np.testing.assert_array_equal(tree.query(tree.data, 2)[1], rows)
 
 
 CELL = np.array([[4.0, 0.0], [1.0, 5.0]])
@@ -369,6 +535,56 @@ def test_a_point_and_its_images_in_a_skewed_cell():
     pairs = tree.query_pairs(1.3, max_pairs=4)
     # (1, 0) leads to (1, 0), (3, -1) to (-0.25, -1) and (4, -1) to (0.75, -1).
     assert sorted(np.asarray(pairs.shifts)[: int(pairs.count)].tolist()) == [[1, 0], [3, -1], [4, -1]]
+
+
+@pytest.mark.daily
+def test_nearest_images_on_one_side_alone():
+    """Of one query, near a side of the cell, of whose points some lie near the other side."""
+    for points, x in (([0.05, 0.5], 0.95), ([0.95, 0.5], 0.05)):
+        tree = KDTree(np.array(points)[:, None], cell=[[1.0]], engine="lax")
+        assert float(tree.query([[x]])[0][0]) == pytest.approx(0.1, rel=1e-6)
+
+
+@pytest.mark.daily
+def test_counts_where_some_of_equally_near_images_are_left_out():
+    cell = np.array([[4.0, 0.0], [1.0, 5.0]])
+    points = np.unique(np.random.default_rng(0).integers(0, 5, (9, 2)), axis=0)[:6].astype(float)
+    distances = distances_of(points, images_of(points, cell)[0])
+    found = KDTree(points, cell=cell, engine="lax").query_radius(points, 2.3, max_neighbors=2)
+    np.testing.assert_array_equal(found.counts, (distances <= 2.3).sum(axis=1))
+
+
+@pytest.mark.daily
+def test_components_by_images_at_the_radius():
+    """Whole numbers: many distances are the radius."""
+    cell = np.array([[5.0, 0.0], [1.0, 7.0]])
+    for seed in (14, 30):
+        points = np.unique(np.random.default_rng(seed).integers(0, 7, (9, 2)), axis=0)[:8].astype(float)
+        images, rows = images_of(points, cell)
+        tree = KDTree(points, cell=cell, engine="lax")
+        for radius in (1.0, 2.0):
+            within = distances_of(points, images) <= radius
+            near = np.stack([within[:, rows == row].any(axis=1) for row in range(8)], axis=1)
+            count, labels = tree.connected_components(radius)
+            expected = labels_of(near, np.ones(8, bool))
+            np.testing.assert_array_equal(labels, expected)
+            assert int(count) == expected.max() + 1
+
+
+@pytest.mark.daily
+def test_radii_beyond_all_clouds():
+    """Clouds stay apart; within one all are neighbors."""
+    points = np.random.default_rng(1).random((6, 2)).astype(np.float32)
+
+    @jax.jit
+    def search(points, radius):
+        tree = KDTree(points, batch=np.array([0, 0, 0, 1, 1, 1]), engine="lax")
+        return tree.radius_graph(radius, max_edges=40).count, tree.connected_components(radius)
+
+    for radius in (2.0, 1e30, np.inf):
+        count, (component_count, labels) = search(points, np.float32(radius))
+        assert (int(count), int(component_count)) == (12, 2)
+        assert np.asarray(labels).tolist() == [0, 0, 0, 1, 1, 1]
 
 
 @pytest.mark.daily

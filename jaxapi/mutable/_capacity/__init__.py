@@ -5,13 +5,12 @@ each new length. Here an array on a device may be a **buffer**, whose lengths ar
 rows that count (`_rows.Rows`). What the other rows hold is arbitrary:
 
 - functions of each element run on buffers as they are (`_elementwise`);
-- functions that mix rows fill the others first with what changes nothing: the table in `_table`;
-- what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`);
-- products sum rows of 0 (`_products`);
-- matrices of a stack stay apart, and functions of matrices see rows of 0 (`_stacks`);
-- writes change the buffer (`_writing`);
-- fused functions are traced for a number of rows that is not known (`_unknown`), and evaluated on buffers
-  (`_interpreter`).
+- functions whose program depends on shapes alone, and fused functions, are traced for a number of rows that
+  is not known (`_unknown`), and evaluated on buffers (`_interpreter`, asked by `_calls` and `_fused`): where
+  they mix rows, those that do not count are filled first with what changes nothing;
+- what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`); so does what
+  puts several arrays one after another (`_joining`);
+- writes change the buffer (`_writing`).
 
 What is not here takes the exact array, a shorter view of the buffer's memory (`_core._lengths.cut`), which is
 also what a user, a pytree, DLPack and JAX's transformations get. All checks are of shapes, never of buffers.

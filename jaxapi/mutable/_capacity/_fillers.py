@@ -42,7 +42,5 @@ _FILLERS: dict[str, Callable[[np.dtype], Any]] = {
     "greatest": _greatest,
     "last": _last,
     "least": _least,
-    "missing": _last,  # of floats, which may be NaN
-    "one": lambda dtype: 1,
     "zero": lambda dtype: 0,
 }

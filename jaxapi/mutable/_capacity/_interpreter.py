@@ -8,6 +8,7 @@ does not count first, or moves what does. What has no rule is refused.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from ..._core._exact import as_they_are
+from ..._core._quotients import quotient
 from ._unknown import Length, Refused, at
 
 __all__ = ["evaluate", "mentions_length"]
@@ -51,7 +53,6 @@ _APART = frozenset(
         "cos",
         "cosh",
         "digamma",
-        "div",
         "eq",
         "erf",
         "erf_inv",
@@ -86,6 +87,7 @@ _APART = frozenset(
         "optimization_barrier",
         "or",
         "polygamma",
+        "polynomial",
         "population_count",
         "pow",
         "real",
@@ -114,6 +116,7 @@ _APART = frozenset(
         "zeta",
     ]
 )
+_INT32_MAX = np.iinfo(np.int32).max
 _PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")  # of a call, by the names of its parameter
 
 
@@ -150,13 +153,18 @@ _TAKING_NUMBERS = frozenset(["convert_element_type", "jit", "pjit"])
 
 
 def _has_rule(equation: Any) -> bool:
-    """Whether an equation is evaluated here: also one that converts a number, which may be a length."""
-    is_of_number = equation.primitive.name in _TAKING_NUMBERS and any(map(_is_integer, equation.invars))
-    return is_of_number or _is_of_rows(equation)
+    """Whether an equation is evaluated here: also one that takes a number, which may be a length."""
+    name = equation.primitive.name
+    is_of_number = name in _TAKING_NUMBERS and any(map(_is_integer, equation.invars))
+    return is_of_number or (name == "div" and _is_complex(equation)) or _is_of_rows(equation)
 
 
 def _is_integer(variable: Any) -> bool:
     return not variable.aval.shape and jnp.issubdtype(variable.aval.dtype, jnp.integer)
+
+
+def _is_complex(equation: Any) -> bool:
+    return jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.complexfloating)
 
 
 def _axes_of_rows(variable: Any) -> list[int]:
@@ -203,6 +211,10 @@ class _Evaluation:
 
     # What rules are made of
 
+    def _length_that_is(self, value: Any) -> Length | None:
+        """Return the length that a number in the program is; None if it is none."""
+        return next((length for number, length in self._lengths if number is value), None)
+
     def _bound(self, equation: Any, operands: Sequence[Any], **changed: Any) -> Sequence[Any]:
         """Return what an equation computes of these operands."""
         params = {name: self._at(value) for name, value in equation.params.items()} | changed
@@ -219,6 +231,13 @@ class _Evaluation:
     def _number(self, dimension: Any) -> Any:
         """Return how many elements count along an axis, as an int32."""
         return at(dimension, self.count)
+
+    def _place(self, variable: Any, shape: tuple[int, ...]) -> jax.Array:
+        """Return the place that each element has among those that count, in the order of rows."""
+        place = jnp.zeros(shape, np.int32)
+        for axis, dimension in enumerate(variable.aval.shape):
+            place = place * self._number(dimension) + lax.broadcasted_iota(np.int32, shape, axis)
+        return place
 
     def _counts(self, variable: Any, axis: int) -> jax.Array:
         """Return where elements count along an axis, which the axes of a value have."""
@@ -267,6 +286,31 @@ def _while(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[An
     return lax.while_loop(goes_on, body, operands[of_body:])
 
 
+def _scanned(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Loop as often as is known; what is carried may have rows."""
+    params = equation.params
+    if isinstance(params["length"], Length):
+        raise Refused("scan")
+    const_count, carry_count = _counts_of_scan(params)
+    of_inputs = const_count + carry_count
+
+    def body(carried: Any, inputs: Any) -> Any:
+        made = self.of(params["jaxpr"], [*operands[:const_count], *carried, *inputs])
+        return made[:carry_count], made[carry_count:]
+
+    options = {name: params[name] for name in ("length", "reverse", "unroll")}
+    carried, results = lax.scan(body, operands[const_count:of_inputs], operands[of_inputs:], **options)
+    return [*carried, *results]
+
+
+def _counts_of_scan(params: dict[str, Any]) -> tuple[int, int]:
+    """Return how many operands of a scan are constants, and how many are carried; by two versions of JAX."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()
+    return len(consts), len(carry)
+
+
 def _solved(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
     """Return what the solver of `lax.custom_linear_solve` computes."""
     numbers = equation.params["const_lengths"]
@@ -287,13 +331,26 @@ def _converted(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequenc
     """Refuse a length in a dtype that may not hold it, as a Python int is."""
     dtype = equation.params["new_dtype"]
     made = self._bound(equation, operands)
-    length = next((length for number, length in self._lengths if number is operands[0]), None)
-    if length is not None and jnp.issubdtype(dtype, jnp.integer):
+    length = self._length_that_is(operands[0])
+    if length is None:
+        return made
+    if jnp.issubdtype(dtype, jnp.integer):
         limits = jnp.iinfo(dtype)
         if length.least < limits.min or length.most > limits.max:
             raise Refused("a number that does not fit")
-        self._lengths.append((made[0], length))
+    self._lengths.append((made[0], length))
     return made
+
+
+def _divided(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Divide complex numbers by a length as by a real constant: 0 times an infinite part is NaN."""
+    x, y = operands
+    if not _is_complex(equation) or self._length_that_is(y) is None:
+        return self._bound(equation, operands)
+    real = lax.real(x)
+    imag = lax.imag(x)
+    divisor = jnp.broadcast_to(lax.real(y), real.shape)
+    return [lax.complex(quotient(real + imag * 0, divisor), quotient(imag - real * 0, divisor))]
 
 
 # Elements that are mixed
@@ -408,15 +465,43 @@ def _split(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[An
     return self._bound(equation, operands)
 
 
-def _reshaped(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Keep what counts in front: axes are put together, or taken apart, behind the same ones."""
-    before, after = [_axes_of_rows(x[0]) for x in (equation.invars, equation.outvars)]
-    if len(before) != 1 or len(after) != 1 or equation.params["dimensions"] is not None:
-        raise Refused("reshape")
-    shapes = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
-    if int(np.prod(shapes[0][: before[0]])) != int(np.prod(shapes[1][: after[0]])):
-        raise Refused("reshape")
+def _tiled(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    if any(equation.params["reps"][axis] != 1 for axis in _axes_of_rows(equation.invars[0])):
+        raise Refused("tile")
     return self._bound(equation, operands)
+
+
+def _reshaped(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Keep what counts in front where axes are put together, or taken apart, behind the same ones.
+
+    Else each element is read at the place that it has among those that count.
+    """
+    if equation.params["dimensions"] is not None:
+        raise Refused("reshape")
+    (before,) = equation.invars
+    (after,) = equation.outvars
+    if _begin_alike(before, after):
+        return self._bound(equation, operands)
+    (value,) = operands
+    shape = self._at(after.aval.shape)
+    if max(math.prod(shape), value.size) > _INT32_MAX:
+        raise Refused("reshape")
+    place = self._place(after, shape)
+    positions = []
+    for axis in reversed(range(value.ndim)):
+        length = self._number(before.aval.shape[axis])
+        positions.append(place % length)
+        place = place // length
+    return [value.at[tuple(reversed(positions))].get(mode="clip")]
+
+
+def _begin_alike(before: Any, after: Any) -> bool:
+    """Whether the elements in front of the rows of two shapes are as many."""
+    axes = [_axes_of_rows(x) for x in (before, after)]
+    if [len(each) for each in axes] != [1, 1]:
+        return False
+    in_front = [x.aval.shape[: each[0]] for x, each in zip((before, after), axes, strict=True)]
+    return math.prod(in_front[0]) == math.prod(in_front[1])
 
 
 def _reversed(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
@@ -621,10 +706,29 @@ def _decomposed(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequen
     return self._bound(equation, [value, *operands[1:]])
 
 
+def _solved_by_triangle(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Solve for right-hand sides apart from each other, of one matrix, or of a stack of them."""
+    ndim = len(equation.invars[0].aval.shape)
+    axis_of_sides = ndim - 1 if equation.params["left_side"] else ndim - 2
+    are_sides = _axes_of_rows(equation.invars[1]) == [axis_of_sides]
+    if are_sides and not _axes_of_rows(equation.invars[0]):
+        return self._bound(equation, operands)
+    return _decomposed(self, equation, operands)
+
+
 def _singular_values(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Decompose each matrix of a stack; rows of 0 change no singular value, but vectors might lie in them."""
-    rule = _decomposed if equation.params["compute_uv"] else _factored
-    return rule(self, equation, operands)
+    """Decompose each matrix of a stack, or one with rows of 0, which change no singular value."""
+    params = equation.params
+    if not params["compute_uv"]:
+        return _factored(self, equation, operands)
+    rows, columns = equation.invars[0].aval.shape[-2:]
+    is_tall = isinstance(rows, Length) and not isinstance(columns, Length) and rows.least >= columns
+    if len(equation.invars[0].aval.shape) > 2 or not is_tall or params["full_matrices"]:
+        return _decomposed(self, equation, operands)
+    # The vectors to a singular value 0 might lie in rows of 0: those of the small factor cannot.
+    q, r = lax.linalg.qr(self._filled(operands[0], equation.invars[0], [0], 0), full_matrices=False)
+    values, u, vh = self._bound(equation, [r])
+    return [values, jnp.matmul(q, u, precision=lax.Precision.HIGHEST), vh]
 
 
 def _factored(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
@@ -639,6 +743,7 @@ def _factored(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence
 
 _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "convert_element_type": _converted,
+    "div": _divided,
     "length_of_rows": _length,
     # programs
     "checkpoint": _called,
@@ -652,6 +757,7 @@ _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "jit": _called,
     "pjit": _called,
     "remat2": _called,
+    "scan": _scanned,
     "while": _while,
     # elements that are mixed
     "argmax": _folded(_lowest),
@@ -689,13 +795,15 @@ _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "scatter_mul": _scattered,
     "slice": _sliced,
     "split": _split,
+    "tile": _tiled,
     # matrices
     "cholesky": _decomposed,
+    "eig": _decomposed,
     "eigh": _decomposed,
     "geqrf": _factored,
     "householder_product": _factored,
     "lu": _decomposed,
     "qr": _factored,
     "svd": _singular_values,
-    "triangular_solve": _decomposed,
+    "triangular_solve": _solved_by_triangle,
 }

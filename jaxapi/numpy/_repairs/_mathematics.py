@@ -187,16 +187,16 @@ def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
 def _slope(f, x, axis, edge_order):
     """Return the second-order differences of values along an axis, at a distance or at positions `x`."""
     f = jnp.moveaxis(f, axis, 0)
-    n = len(f)
+    n = f.shape[0]
     text = f"too small to calculate a numerical gradient: it takes {edge_order + 1} elements"
     refuse(n < edge_order + 1, ValueError, f"Shape of array {text}")
     refuse(np.ndim(x) > 1, ValueError, "distances must be either scalars or 1d")
-    is_of_other_length = np.ndim(x) and len(x) != n
+    is_of_other_length = np.ndim(x) and np.shape(x)[0] != n
     text = "when 1d, distances must match the length of the dimension"
     refuse(is_of_other_length, ValueError, text)
     dtype = f.real.dtype
     is_evenly_spaced = np.ndim(x) == 0
-    steps = jnp.full(n - 1, x, dtype) if is_evenly_spaced else jnp.diff(jnp.asarray(x).astype(dtype))
+    steps = jnp.full((n - 1,), x, dtype) if is_evenly_spaced else jnp.diff(jnp.asarray(x).astype(dtype))
     steps = steps.reshape(-1, *[1] * (f.ndim - 1))
     rises = divide(jnp.diff(f, axis=0), steps)
     first = rises[:1]

@@ -300,10 +300,11 @@ def _dtype_of_quantiles(a, q, fractions):
 
 
 def _medians(skip_nan):
-    def function(a: Array, axis=None, keepdims=False, *, count=None):
+    def function(a: Array, axis=None, keepdims=False):
         if not a.size:
             return jnp.nanmean(as_floats(a), axis, keepdims=keepdims)
-        ordered, is_nan, axes, size = _sorted_along(a, axis, count)
+        ordered, is_nan, axes, size = _sorted_along(a, axis)
+        size = jnp.asarray(size)  # which may be a number of rows that is not known
         n = jnp.sum(~is_nan, -1) if skip_nan else jnp.full(ordered.shape[:-1], size)
         ordered = as_floats(ordered)
         dtype = ordered.dtype

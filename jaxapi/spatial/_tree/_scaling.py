@@ -37,24 +37,20 @@ def brought_near(tree: Tree, x: Array, bound: Array, metric: TreeMetric) -> Near
 
     A query whose powers would overflow is moved towards the tree: its distance and its bound are halved until
     they do not. From so far all points of the tree are equally near, up to rounding, and as near from the
-    same distance on its other side. Of these two places a query comes to the one that the periodic box does
-    not cut off.
+    same distance on its other side, also beyond the sides of a periodic box.
     """
     # Where powers are greater than squares, the tree is brought to a unit with room for them.
     most = largest_exponent(x.dtype, x.shape[1], 2.0 if needs_room(metric.p) else metric.p)
     point = a_point(tree)[None]
     half = jnp.abs(x / 2 - point / 2)  # of the way, which may overflow
-    is_backwards: Array | bool = False
     if metric.boxsize is not None:
         boxsize = jnp.broadcast_to(metric.boxsize, x.shape)
         half = jnp.where(boxsize > 0, jnp.minimum(half, boxsize / 2 - half), half)
-        is_backwards = (boxsize > 0) & (point > boxsize / 2)
     largest = jnp.max(jnp.where(jnp.isfinite(half), half, 0), axis=1)
     halvings = jnp.maximum(exponent_of(largest) + exponent_of(tree.scale) - most, 0)
     halvings = jnp.where(largest > 0, halvings, 0)
     way = times_power_of_two(half, 1 - halvings[:, None])
-    moved = jnp.where(is_backwards, point - way, point + way)
-    x = jnp.where(halvings[:, None] > 0, moved, x)
+    x = jnp.where(halvings[:, None] > 0, point + way, x)
     return NearQueries(x, doubled(bound, -halvings), halvings)
 
 

@@ -1,4 +1,4 @@
-"""Statistics, counts and selections of arrays with room: results are NumPy's, new lengths compile nothing."""
+"""Statistics, counts and selections of arrays with room: results are NumPy's."""
 
 import warnings
 
@@ -6,21 +6,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compilations import no_compilation
+from comparisons import assert_mutable
 from rooms import NAMESPACES, has_room, poison_rooms
 
 import jaxapi.numpy
 from jaxapi import mutable
-from jaxapi.mutable import Array
 
 COUNTS = 17, 33, 70, 101
 
 
 @pytest.fixture(autouse=True)
-def rooms(request, monkeypatch):
-    """Run each test once, poisoned if it does not count compilations."""
-    if "compile" not in request.node.name:
-        poison_rooms(monkeypatch, exact_up_to=16)
+def rooms(monkeypatch):
+    """Run each test once, poisoned."""
+    poison_rooms(monkeypatch, exact_up_to=16)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of slices that are all NaN
         yield
@@ -36,27 +34,13 @@ def numbers_of(count, dtype="float32", columns=0):
     return numbers.astype(dtype)
 
 
-def assert_same(found, expected, tolerance=2e-5):
-    if isinstance(expected, tuple):
-        assert len(found) == len(expected)
-        for part, expected_part in zip(found, expected, strict=True):
-            assert_same(part, expected_part, tolerance)
-        return
-    assert isinstance(found, Array)
-    assert found.shape == np.shape(expected)
-    host = np.asarray(found)
-    assert host.shape == np.shape(expected)
-    assert host.dtype.kind == np.asarray(expected).dtype.kind
-    np.testing.assert_allclose(host, expected, rtol=tolerance, atol=tolerance)
-
-
 def check(function, *hosts, tolerance=2e-5):
     """Compare a function of a namespace and arrays in it with NumPy, and its dtypes with exact arrays'."""
     xp = jaxapi.numpy
     given = [xp.asarray(host) for host in hosts]
     assert any(map(has_room, given))
     found = function(xp, *given)
-    assert_same(found, function(np, *hosts), tolerance)
+    assert_mutable(found, function(np, *hosts), tolerance)
     if len(hosts[0]) == COUNTS[0]:
         exact = function(xp, *[xp.asarray(jnp.asarray(host)) for host in hosts])
         assert _kinds_of(found) == _kinds_of(exact)
@@ -124,15 +108,15 @@ def test_wide_dtypes():
             assert float(xp.median(x)) == np.median(host)
             assert float(xp.sum(x, where=x > 0)) == pytest.approx(host[host > 0].sum(), abs=1e-12)
             assert int(xp.max(y, initial=3)) == numbers.max()
-            assert_same(xp.isin(y, y[:3]), np.isin(numbers, numbers[:3]))
-            assert_same(xp.roll(y, 3), np.roll(numbers, 3))
-            assert_same(xp.compress(x > 0, x), host[host > 0], 1e-15)
-            assert_same(xp.bincount(y - 2**40), np.bincount(numbers - 2**40))
+            assert_mutable(xp.isin(y, y[:3]), np.isin(numbers, numbers[:3]))
+            assert_mutable(xp.roll(y, 3), np.roll(numbers, 3))
+            assert_mutable(xp.compress(x > 0, x), host[host > 0], 1e-15)
+            assert_mutable(xp.bincount(y - 2**40), np.bincount(numbers - 2**40))
             assert xp.bincount(y - 2**40).dtype == np.int64
-            assert_same(xp.bincount(y - 2**40, x), np.bincount(numbers - 2**40, host), 1e-13)
-            assert_same(xp.histogram(x, 7)[0], np.histogram(host, 7)[0])
-            assert_same(xp.histogram(x, 7)[1], np.histogram(host, 7)[1], 1e-15)
-            assert_same(xp.digitize(x, xp.asarray([-1.0, 0, 1])), np.digitize(host, [-1, 0, 1]))
+            assert_mutable(xp.bincount(y - 2**40, x), np.bincount(numbers - 2**40, host), 1e-13)
+            assert_mutable(xp.histogram(x, 7)[0], np.histogram(host, 7)[0])
+            assert_mutable(xp.histogram(x, 7)[1], np.histogram(host, 7)[1], 1e-15)
+            assert_mutable(xp.digitize(x, xp.asarray([-1.0, 0, 1])), np.digitize(host, [-1, 0, 1]))
 
 
 @pytest.mark.thorough
@@ -236,18 +220,18 @@ def test_reductions_of_what_is_chosen(xp):
             start = {"initial": 2} if name in ("max", "min") else {}
             axis = 0 if columns else None
             found = getattr(xp, name)(x, axis=axis, where=xp.asarray(mask), **start)
-            assert_same(found, getattr(np, name)(host, axis=axis, where=mask, **start), 1e-4)
+            assert_mutable(found, getattr(np, name)(host, axis=axis, where=mask, **start), 1e-4)
         for name in ("sum", "max"):
             found = getattr(xp, name)(x, initial=2, axis=0)
-            assert_same(found, getattr(np, name)(host, initial=2, axis=0), 1e-4)
+            assert_mutable(found, getattr(np, name)(host, initial=2, axis=0), 1e-4)
             if columns:
                 given = {"initial": 2, "axis": -1, "keepdims": True}
                 found = getattr(xp, name)(x, where=mask, **given)
-                assert_same(found, getattr(np, name)(host, where=mask, **given), 1e-4)
+                assert_mutable(found, getattr(np, name)(host, where=mask, **given), 1e-4)
     if xp is jaxapi.numpy:
-        assert_same(xp.any(x > 1, where=x < 0), np.any(host > 1, where=host < 0))
-        assert_same(xp.all(x < 1, where=x < 0), np.all(host < 1, where=host < 0))
-        assert_same(x.sum(where=x > 0), host.sum(where=host > 0))
+        assert_mutable(xp.any(x > 1, where=x < 0), np.any(host > 1, where=host < 0))
+        assert_mutable(xp.all(x < 1, where=x < 0), np.all(host < 1, where=host < 0))
+        assert_mutable(x.sum(where=x > 0), host.sum(where=host > 0))
 
 
 @pytest.mark.thorough
@@ -257,10 +241,12 @@ def test_parts_of_rows_that_are_chosen():
     x = xp.asarray(host)
     for mask in (True, host[0] > 0, host[:, :1] > 0, np.asarray([True]), np.zeros((33, 3), bool)):
         for axis in (0, None):
-            assert_same(xp.sum(x, axis, where=mask), np.sum(host, axis, where=mask))
-            assert_same(xp.sum(x, axis, where=mask, initial=2.5), np.sum(host, axis, where=mask, initial=2.5))
-    assert_same(xp.sum(xp.asarray([1] * 20), initial=2), 22)
-    assert_same(xp.sum(xp.asarray([1] * 20), initial=2.0), np.sum([1] * 20, initial=2.0))
+            assert_mutable(xp.sum(x, axis, where=mask), np.sum(host, axis, where=mask))
+            assert_mutable(
+                xp.sum(x, axis, where=mask, initial=2.5), np.sum(host, axis, where=mask, initial=2.5)
+            )
+    assert_mutable(xp.sum(xp.asarray([1] * 20), initial=2), 22)
+    assert_mutable(xp.sum(xp.asarray([1] * 20), initial=2.0), np.sum([1] * 20, initial=2.0))
     for mask, error in (
         (host[:20] > 0, ValueError),
         (np.ones((33, 4), bool), ValueError),
@@ -298,10 +284,10 @@ def test_rolling(xp):
         for host in (numbers_of(count), numbers_of(count, "int32", 2)):
             x = xp.asarray(host)
             for shift in (0, 3, -5, 1000, -1001):
-                assert_same(xp.roll(x, shift, axis=0), np.roll(host, shift, axis=0))
+                assert_mutable(xp.roll(x, shift, axis=0), np.roll(host, shift, axis=0))
                 assert has_room(xp.roll(x, shift, axis=0))
-            assert_same(xp.roll(x, 2), np.roll(host, 2))
-            assert_same(xp.roll(x, 1, axis=-1), np.roll(host, 1, axis=-1))
+            assert_mutable(xp.roll(x, 2), np.roll(host, 2))
+            assert_mutable(xp.roll(x, 1, axis=-1), np.roll(host, 1, axis=-1))
             with pytest.raises(ValueError, match="axis"):
                 xp.roll(x, 1, axis=2)
 
@@ -312,9 +298,9 @@ def test_members(xp):
         host = numbers_of(count, "int32")
         others = numbers_of(count + 5, "int32")
         found = xp.isin(xp.asarray(host), xp.asarray(others), invert=True)
-        assert_same(found, np.isin(host, others, invert=True))
-        assert_same(xp.isin(xp.asarray(host), xp.asarray(others[:3])), np.isin(host, others[:3]))
-        assert_same(xp.isin(xp.asarray(host)[:3], xp.asarray(others)), np.isin(host[:3], others))
+        assert_mutable(found, np.isin(host, others, invert=True))
+        assert_mutable(xp.isin(xp.asarray(host), xp.asarray(others[:3])), np.isin(host, others[:3]))
+        assert_mutable(xp.isin(xp.asarray(host)[:3], xp.asarray(others)), np.isin(host[:3], others))
     if xp is mutable:
         with pytest.raises(TypeError):
             xp.isin(xp.asarray(host), xp.asarray(others), True)
@@ -398,75 +384,3 @@ def test_errors(name):
         WRONG[name](np, host)
     with pytest.raises(expected.type):
         WRONG[name](jaxapi.numpy, jaxapi.numpy.asarray(host))
-
-
-def program(xp, count):
-    host = numbers_of(count)
-    x = xp.asarray(host)
-    table = xp.asarray(numbers_of(count, columns=3))
-    numbers = xp.asarray(np.arange(count, dtype=np.int32) % (count // 3))
-    places = xp.asarray(np.asarray([-3, -1, 0, 2.5], np.float32))
-    counts = xp.zeros(400, dtype=np.float32)
-    xp.add.at(counts, numbers, x)
-    xp.add.at(counts, numbers, np.float32(2))
-    results = [
-        xp.percentile(x, [30, 50]),
-        xp.quantile(table, 0.3, axis=0),
-        xp.nanpercentile(x, 30),
-        xp.median(x),
-        xp.nanmedian(table, axis=0),
-        xp.nanmean(table, axis=0),
-        xp.nanmax(x),
-        xp.ptp(x),
-        xp.histogram(x, 7)[0],
-        xp.histogram(x, places, weights=x)[0],
-        xp.bincount(numbers),
-        xp.bincount(numbers, x),
-        xp.digitize(x, places),
-        xp.interp(x, places, places),
-        xp.sum(x, where=x > 0),
-        xp.max(x, where=x > 0, initial=1),
-        xp.std(table, axis=0, where=table > 0),
-        xp.compress(x > 0, x),
-        xp.extract(x > 0, x),
-        xp.argwhere(x > 0),
-        xp.flatnonzero(x > 0),
-        xp.isin(numbers, [3, 4]),
-        xp.isin(numbers, numbers[::2]),
-        xp.roll(x, count // 3),
-        xp.flip(x),
-        xp.ediff1d(x),
-        xp.clip(x, max=2),
-    ]
-    return [counts, *results]
-
-
-@pytest.mark.thorough
-def test_new_lengths_compile_nothing():
-    xp = jaxapi.numpy
-
-    def run(count):
-        return [float(xp.sum(x)) for x in program(xp, count)]
-
-    for count in (530, 576, 640, 768):
-        run(count)
-    with no_compilation():
-        found = [run(count) for count in (531, 577, 601, 677, 744)]
-    expected = [float(np.sum(np.asarray(x, float))) for x in program(np, 744)]
-    np.testing.assert_allclose(found[-1], expected, rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.daily
-@pytest.mark.parametrize("name", ["sum", "max", "isin", "roll"])
-def test_new_lengths_compile_nothing_in_the_standard(name):
-    def run(count):
-        x = mutable.asarray(numbers_of(count))
-        if name in ("sum", "max"):
-            return getattr(mutable, name)(x, where=x > 0, initial=1)
-        return mutable.sum(mutable.roll(x, 3) if name == "roll" else mutable.isin(x, x[::2]), dtype=np.int32)
-
-    for count in (530, 560, 640, 700, 768):
-        run(count)
-    with no_compilation():
-        for count in (531, 577, 601, 677, 744):
-            run(count)

@@ -1,10 +1,10 @@
-"""Matrices and stacks of them with room: NumPy says what counts, and new lengths compile nothing."""
+"""Matrices and stacks of them with room: NumPy says what counts."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compilations import no_compilation
+from comparisons import assert_mutable
 from rooms import NAMESPACES, has_room
 
 import jaxapi.numpy
@@ -38,12 +38,6 @@ def stack_of(count, dtype="float32", size=3):
     x = numbers((count, size, size), dtype)
     product = x @ np.conj(np.swapaxes(x, 1, 2)) + 9 * np.eye(size)
     return product.astype(dtype)
-
-
-def assert_same(found, expected, tolerance=2e-4):
-    host = np.asarray(found)
-    assert host.shape == np.shape(expected)
-    np.testing.assert_allclose(host, expected, rtol=tolerance, atol=tolerance)
 
 
 def as_parts(result):
@@ -103,7 +97,7 @@ def test_functions_of_stacks(xp, dtype):
             expected = getattr(np.linalg, name)(host, *args, **options)
             for part, of_numpy in zip(as_parts(found), as_parts(expected), strict=True):
                 assert has_room(part)
-                assert_same(part, of_numpy, 1e-3 * max(1, abs(of_numpy).max()))
+                assert_mutable(part, of_numpy, 1e-3 * max(1, abs(of_numpy).max()))
             if count == 70:
                 assert_as_exact(found, getattr(xp.linalg, name)(exactly(xp, host), *args, **options))
 
@@ -117,22 +111,22 @@ def test_decompositions_of_stacks(xp, dtype):
         x = xp.asarray(host)
         factor = xp.linalg.cholesky(x)
         assert has_room(factor)
-        assert_same(factor, np.linalg.cholesky(host))
+        assert_mutable(factor, np.linalg.cholesky(host))
         values, vectors = xp.linalg.eigh(x)
         assert has_room(values)
-        assert_same(values, np.linalg.eigvalsh(host), 1e-3)
-        assert_same((vectors * values[:, None, :]) @ xp.conj(vectors).mT, host, 1e-3)
+        assert_mutable(values, np.linalg.eigvalsh(host), 1e-3)
+        assert_mutable((vectors * values[:, None, :]) @ xp.conj(vectors).mT, host, 1e-3)
         for shape in ((count, 4, 2), (count, 2, 4)):
             of_others = numbers(shape, dtype)
             y = xp.asarray(of_others)
             u, s, vh = xp.linalg.svd(y, full_matrices=False)
             assert has_room(u)
-            assert_same(s, np.linalg.svdvals(of_others), 1e-3)
-            assert_same((u * s[:, None, :]) @ vh, of_others, 1e-3)
+            assert_mutable(s, np.linalg.svdvals(of_others), 1e-3)
+            assert_mutable((u * s[:, None, :]) @ vh, of_others, 1e-3)
             q, r = xp.linalg.qr(y)
             assert has_room(q)
-            assert_same(q @ r, of_others, 1e-3)
-            assert_same(xp.linalg.pinv(y), np.linalg.pinv(of_others), 1e-3)
+            assert_mutable(q @ r, of_others, 1e-3)
+            assert_mutable(xp.linalg.pinv(y), np.linalg.pinv(of_others), 1e-3)
         full = xp.linalg.svd(y)
         assert has_room(full[2])
         assert full[2].shape == (count, 4, 4)
@@ -173,7 +167,7 @@ def test_systems(xp):
             (x @ y, host @ right),
         ):
             assert has_room(found)
-            assert_same(found, expected, 1e-3)
+            assert_mutable(found, expected, 1e-3)
 
 
 @pytest.mark.daily
@@ -197,7 +191,7 @@ def test_systems_of_other_operands(xp):
         (xp.linalg.matmul(x, x[:1]), host @ host[:1]),
     ):
         assert has_room(found)
-        assert_same(found, expected, 1e-3)
+        assert_mutable(found, expected, 1e-3)
 
 
 @NAMESPACES
@@ -233,7 +227,7 @@ def test_results_have_memory_of_their_own(xp):
     for result in (xp.linalg.matrix_power(x, 1), xp.linalg.diagonal(x), xp.linalg.pinv(x)):
         if not result._is_read_only:
             result[...] = 7
-    assert_same(x, host)
+    assert_mutable(x, host)
 
 
 @pytest.mark.thorough
@@ -246,25 +240,25 @@ def test_vectors(xp):
         x, y = xp.asarray(host), xp.asarray(other)
         found = xp.linalg.cross(x, y)
         assert has_room(found)
-        assert_same(found, np.linalg.cross(host, other), 1e-3)
-        assert_same(xp.linalg.cross(x, xp.asarray(short[None])), np.linalg.cross(host, short[None]), 1e-3)
+        assert_mutable(found, np.linalg.cross(host, other), 1e-3)
+        assert_mutable(xp.linalg.cross(x, xp.asarray(short[None])), np.linalg.cross(host, short[None]), 1e-3)
         columns = numbers((3, count))
-        assert_same(
+        assert_mutable(
             xp.linalg.cross(xp.asarray(columns), xp.asarray(columns[::-1].copy()), axis=0),
             np.linalg.cross(columns, columns[::-1], axis=0),
             1e-3,
         )
         found = xp.linalg.outer(x[:, 0], xp.asarray(short))
         assert has_room(found)
-        assert_same(found, np.outer(host[:, 0], short))
-        assert_same(xp.linalg.outer(x[:, 0], x[:, 1]), np.outer(host[:, 0], host[:, 1]))
-        assert_same(xp.linalg.outer(x[:, 0], numbers((count,))), np.outer(host[:, 0], numbers((count,))))
-        assert_same(xp.linalg.outer(xp.asarray(short), x[:, 0]), np.outer(short, host[:, 0]))
+        assert_mutable(found, np.outer(host[:, 0], short))
+        assert_mutable(xp.linalg.outer(x[:, 0], x[:, 1]), np.outer(host[:, 0], host[:, 1]))
+        assert_mutable(xp.linalg.outer(x[:, 0], numbers((count,))), np.outer(host[:, 0], numbers((count,))))
+        assert_mutable(xp.linalg.outer(xp.asarray(short), x[:, 0]), np.outer(short, host[:, 0]))
     square = numbers((20, 3, 3))
     for axis in (0, 1, 2, -3):
         of_axis = numbers((3, 3, 3)) if axis in (0, -3) else square
         x = xp.asarray(of_axis)
-        assert_same(
+        assert_mutable(
             xp.linalg.cross(x, x[:, ::-1], axis=axis),
             np.linalg.cross(of_axis, of_axis[:, ::-1], axis=axis),
             1e-3,
@@ -279,15 +273,15 @@ def test_functions_of_other_axes(name):
     x = xp.asarray(host)
     function, of_numpy = getattr(xp, name), getattr(np, name)
     if name in ("trace", "diagonal"):
-        assert_same(function(x), of_numpy(host))
-        assert_same(function(x, 1, 1, 2), of_numpy(host, 1, 1, 2))
+        assert_mutable(function(x), of_numpy(host))
+        assert_mutable(function(x, 1, 1, 2), of_numpy(host, 1, 1, 2))
     elif name == "outer":
-        assert_same(function(x, host[0]), of_numpy(host, host[0]))
+        assert_mutable(function(x, host[0]), of_numpy(host, host[0]))
         assert has_room(function(x[:, 0, 0], host[0, 0]))
     else:
-        assert_same(function(x, x[::-1]), of_numpy(host, host[::-1]), 1e-3)
-        assert_same(function(x, x[::-1], axisc=0), of_numpy(host, host[::-1], axisc=0), 1e-3)
-        assert_same(function(x, x[::-1], 1, 1, 1), of_numpy(host, host[::-1], 1, 1, 1), 1e-3)
+        assert_mutable(function(x, x[::-1]), of_numpy(host, host[::-1]), 1e-3)
+        assert_mutable(function(x, x[::-1], axisc=0), of_numpy(host, host[::-1], axisc=0), 1e-3)
+        assert_mutable(function(x, x[::-1], 1, 1, 1), of_numpy(host, host[::-1], 1, 1, 1), 1e-3)
 
 
 @pytest.mark.thorough
@@ -298,8 +292,8 @@ def test_matrices_of_rows(xp, dtype):
         host = numbers((count, 3), dtype)
         x = xp.asarray(host)
         inverse = xp.linalg.pinv(x)
-        assert_same(inverse, np.linalg.pinv(host))
-        assert_same(inverse @ x, np.eye(3), 1e-3)
+        assert_mutable(inverse, np.linalg.pinv(host))
+        assert_mutable(inverse @ x, np.eye(3), 1e-3)
         exact = exactly(xp, host)
         orders = ("fro", "nuc", 1, 2, np.inf, -1, -2, -np.inf) if count == 70 else ("fro", "nuc")
         for order in orders:
@@ -307,7 +301,7 @@ def test_matrices_of_rows(xp, dtype):
                 ({"ord": order}, {"ord": order, "keepdims": True}) if count == 70 else ({"ord": order},)
             ):
                 found = xp.linalg.matrix_norm(x, **options)
-                assert_same(found, np.linalg.matrix_norm(host, **options))
+                assert_mutable(found, np.linalg.matrix_norm(host, **options))
                 if count == 70:
                     assert_as_exact(found, xp.linalg.matrix_norm(exact, **options))
         rank = xp.linalg.matrix_rank(x)
@@ -317,20 +311,20 @@ def test_matrices_of_rows(xp, dtype):
         lower = host.copy()
         lower[:, 2] = lower[:, 0] - lower[:, 1]
         assert xp.linalg.matrix_rank(xp.asarray(lower)) == 2
-        assert_same(xp.linalg.pinv(xp.asarray(lower)), np.linalg.pinv(lower, rtol=1e-5), 1e-3)
+        assert_mutable(xp.linalg.pinv(xp.asarray(lower)), np.linalg.pinv(lower, rtol=1e-5), 1e-3)
         if xp is jaxapi.numpy:
             for order in ("fro", "nuc"):
-                assert_same(xp.linalg.norm(x, order), np.linalg.norm(host, order))
+                assert_mutable(xp.linalg.norm(x, order), np.linalg.norm(host, order))
             for order in (None, 2, -2) if count == 70 else (None,):
-                assert_same(xp.linalg.cond(x, order), np.linalg.cond(host, order))
+                assert_mutable(xp.linalg.cond(x, order), np.linalg.cond(host, order))
             host[4, 1] = np.nan
             assert np.isnan(np.asarray(xp.linalg.norm(xp.asarray(host), "fro")))
     wide = numbers((20, 40))
     x = xp.asarray(wide)
     for order in ("fro", "nuc", 1, 2, np.inf):
-        assert_same(xp.linalg.matrix_norm(x, ord=order), np.linalg.matrix_norm(wide, ord=order))
+        assert_mutable(xp.linalg.matrix_norm(x, ord=order), np.linalg.matrix_norm(wide, ord=order))
     assert xp.linalg.matrix_rank(x) == 20
-    assert_same(xp.linalg.pinv(x), np.linalg.pinv(wide))
+    assert_mutable(xp.linalg.pinv(x), np.linalg.pinv(wide))
     with pytest.raises(TypeError):
         xp.linalg.matrix_rank(x, 1, 2, 3, 4)
 
@@ -353,14 +347,14 @@ def test_least_squares(dtype):
                 found = xp.linalg.lstsq(xp.asarray(table), xp.asarray(right), rcond=rcond)
                 expected = np.linalg.lstsq(table, right, rcond=rcond)
                 for part, of_numpy in zip(found, expected, strict=True):
-                    assert_same(part, of_numpy, 2e-3)
+                    assert_mutable(part, of_numpy, 2e-3)
         if count == 70:
             exact = xp.linalg.lstsq(exactly(xp, host), exactly(xp, right))
             assert_as_exact(xp.linalg.lstsq(xp.asarray(host), xp.asarray(right)), exact)
     square = numbers((20, 20), dtype)
     right = numbers((20,), dtype)
     found = xp.linalg.lstsq(xp.asarray(square), xp.asarray(right))
-    assert_same(found[1], np.linalg.lstsq(square, right)[1])
+    assert_mutable(found[1], np.linalg.lstsq(square, right)[1])
     with pytest.raises(TypeError):
         xp.linalg.lstsq(xp.asarray(numbers((70, 3))), xp.asarray(numbers((70,))), 1e-3, rcond=1e-3)
     for wrong in (numbers((66,)), numbers((96,)), numbers((70, 2, 2))):
@@ -407,26 +401,26 @@ def test_sums_of_einstein(dtype):
             of_numpy = [hosts[name] for name in names]
             found = xp.einsum(subscripts, *map(xp.asarray, of_numpy))
             expected = np.einsum(subscripts, *of_numpy)
-            assert_same(found, expected, 1e-3)
+            assert_mutable(found, expected, 1e-3)
             assert found.dtype == expected.dtype
             assert found._is_scalar == (expected.ndim == 0)
             assert has_room(found) or subscripts not in KEEPING_ROWS
         exact = jnp.asarray(hosts["vector"])
-        assert_same(
+        assert_mutable(
             xp.einsum("ij,i->j", xp.asarray(hosts["rows"]), exact),
             np.einsum("ij,i->j", hosts["rows"], hosts["vector"]),
             1e-3,
         )
     x = xp.asarray(numbers((70, 3)))
     many = xp.asarray(numbers((20, 5)))  # has room, too
-    assert_same(
+    assert_mutable(
         xp.einsum("ij,jk->ik", xp.asarray(numbers((70, 20))), many),
         numbers((70, 20)) @ numbers((20, 5)),
         1e-3,
     )
     out = xp.zeros(70, dtype="float32")
     assert xp.einsum("ij,ij->i", x, x, out=out) is out
-    assert_same(out, np.einsum("ij,ij->i", numbers((70, 3)), numbers((70, 3))), 1e-3)
+    assert_mutable(out, np.einsum("ij,ij->i", numbers((70, 3)), numbers((70, 3))), 1e-3)
     for wrong in (
         lambda: xp.einsum("ij,ij->i", x, xp.asarray(numbers((66, 3)))),
         lambda: xp.einsum("ij,ij->i", x, numbers((96, 3))),
@@ -446,15 +440,15 @@ def test_sums_of_rows_that_are_not_finite():
     infinite = np.asarray([np.inf, 1, -np.inf], "float32")
     above = abs(numbers((70, 3)))
     found = xp.einsum("ij,j->j", xp.asarray(above), xp.asarray(infinite))
-    assert_same(found, np.einsum("ij,j->j", above, infinite))
+    assert_mutable(found, np.einsum("ij,j->j", above, infinite))
     found = xp.einsum("ij->ij", x)
     found[0, 0] = 8  # it is a view, as NumPy's
     assert x[0, 0] == 8
     host[0, 0] = 8
     with np.errstate(invalid="ignore"):
-        assert_same(xp.einsum("ij,ik->jk", x, x), np.einsum("ij,ik->jk", host, host))
-        assert_same(xp.inner(x[:, 1], x[:, 1]), np.inner(host[:, 1], host[:, 1]))
-        assert_same(xp.cov(x, rowvar=False), np.cov(host, rowvar=False))
+        assert_mutable(xp.einsum("ij,ik->jk", x, x), np.einsum("ij,ik->jk", host, host))
+        assert_mutable(xp.inner(x[:, 1], x[:, 1]), np.inner(host[:, 1], host[:, 1]))
+        assert_mutable(xp.cov(x, rowvar=False), np.cov(host, rowvar=False))
 
 
 def test_inner_products():
@@ -463,14 +457,14 @@ def test_inner_products():
         host, small = numbers((count, 3)), numbers((5, 3))
         x = xp.asarray(host)
         found = xp.inner(x[:, 0], x[:, 1])
-        assert_same(found, np.inner(host[:, 0], host[:, 1]), 1e-3)
+        assert_mutable(found, np.inner(host[:, 0], host[:, 1]), 1e-3)
         assert found._is_scalar
         for other in (small, small[0]):
             found = xp.inner(x, xp.asarray(other))
             assert has_room(found)
-            assert_same(found, np.inner(host, other), 1e-3)
-        assert_same(xp.inner(x, x), np.inner(host, host), 1e-3)
-        assert_same(xp.inner(x[:, 0], 2), np.inner(host[:, 0], 2))
+            assert_mutable(found, np.inner(host, other), 1e-3)
+        assert_mutable(xp.inner(x, x), np.inner(host, host), 1e-3)
+        assert_mutable(xp.inner(x[:, 0], 2), np.inner(host[:, 0], 2))
     for wrong in (numbers((66,)), numbers((96,))):
         with pytest.raises(ValueError):  # noqa: PT011
             xp.inner(xp.asarray(numbers((70,))), xp.asarray(wrong))
@@ -486,19 +480,19 @@ def test_covariances(dtype):
         x, exact = xp.asarray(host), exactly(xp, host)
         for options in ({}, {"bias": True}, {"ddof": 2}) if count == 70 else ({},):
             found = xp.cov(x, rowvar=False, **options)
-            assert_same(found, np.cov(host, rowvar=False, **options))
+            assert_mutable(found, np.cov(host, rowvar=False, **options))
             if count == 70:
                 assert_as_exact(found, xp.cov(exact, rowvar=False, **options))
-            assert_same(xp.cov(x.T, **options), np.cov(host.T, **options))
-            assert_same(xp.cov(x[:, 0], **options), np.cov(host[:, 0], **options))
+            assert_mutable(xp.cov(x.T, **options), np.cov(host.T, **options))
+            assert_mutable(xp.cov(x[:, 0], **options), np.cov(host[:, 0], **options))
             if not options:
                 assert xp.cov(x[:, 0])._is_scalar == xp.cov(exactly(xp, host[:, 0]))._is_scalar
-            assert_same(xp.cov(x[:, 0], x[:, 1], **options), np.cov(host[:, 0], host[:, 1], **options))
+            assert_mutable(xp.cov(x[:, 0], x[:, 1], **options), np.cov(host[:, 0], host[:, 1], **options))
     if dtype == "float32":
         host = numbers((20, 30))
-        assert_same(xp.cov(xp.asarray(host)), np.cov(host), 1e-3)
+        assert_mutable(xp.cov(xp.asarray(host)), np.cov(host), 1e-3)
         weights = np.arange(20)
-        assert_same(xp.cov(xp.asarray(host).T, fweights=weights), np.cov(host.T, fweights=weights), 1e-3)
+        assert_mutable(xp.cov(xp.asarray(host).T, fweights=weights), np.cov(host.T, fweights=weights), 1e-3)
         for ddof in (20, 25):  # no degree of freedom is left
             found = np.asarray(xp.cov(xp.asarray(host).T, ddof=ddof))
             of_exact = np.asarray(xp.cov(exactly(xp, host.T.copy()), ddof=ddof))
@@ -518,16 +512,16 @@ def test_differences(xp, dtype):
         host = abs(numbers((count, 3), "float32")).astype(dtype)
         x = xp.asarray(host)
         for n in (1, 2, 3):
-            assert_same(xp.diff(x, n=n, axis=0), np.diff(host, n=n, axis=0))
-            assert_same(xp.diff(x[:, 0], n=n), np.diff(host[:, 0], n=n))
+            assert_mutable(xp.diff(x, n=n, axis=0), np.diff(host, n=n, axis=0))
+            assert_mutable(xp.diff(x[:, 0], n=n), np.diff(host[:, 0], n=n))
         for n in (1, 2, 3, 4):
-            assert_same(xp.diff(x, n=n, axis=1), np.diff(host, n=n, axis=1))
-        assert_same(xp.diff(x), np.diff(host))
-        assert_same(xp.diff(x, n=0), host)
+            assert_mutable(xp.diff(x, n=n, axis=1), np.diff(host, n=n, axis=1))
+        assert_mutable(xp.diff(x), np.diff(host))
+        assert_mutable(xp.diff(x, n=0), host)
         if count == 70:
             assert has_room(xp.diff(x, axis=0))
             assert has_room(xp.diff(x, axis=1))
-            assert_same(xp.diff(x, n=55, axis=0).shape, (15, 3))
+            assert xp.diff(x, n=55, axis=0).shape == (15, 3)
     with pytest.raises(ValueError, match="n"):
         xp.diff(x, n=-1)
     with pytest.raises((ValueError, IndexError)):
@@ -541,62 +535,13 @@ def test_transposes(xp):
         x = xp.asarray(host)
         for name in ("exp", "abs", "isnan", "negative"):
             found = getattr(xp, name)(x.T)
-            assert_same(found, getattr(np, name)(host.T), 1e-3)
-        assert_same(xp.maximum(x.T, x[:, 0]), np.maximum(host.T, host[:, 0]))
+            assert_mutable(found, getattr(np, name)(host.T), 1e-3)
+        assert_mutable(xp.maximum(x.T, x[:, 0]), np.maximum(host.T, host[:, 0]))
         of_transpose = xp.exp(x.T)
         of_transpose[...] = 0
-        assert_same(x, host)
+        assert_mutable(x, host)
     with pytest.raises(ValueError):  # noqa: PT011
         xp.maximum(x.T, x)
     if xp is jaxapi.numpy:
         for found, expected in zip(xp.frexp(x.T), np.frexp(host.T), strict=True):
-            assert_same(found, expected)
-
-
-def run_all(xp, count):
-    """Call what keeps room, or sums rows, of so many rows."""
-    stack = xp.asarray(stack_of(count))
-    right = xp.asarray(numbers((count, 3, 2)))
-    x = xp.asarray(numbers((count, 3)))
-    wide = xp.asarray(numbers((count, 3), "float64"))
-    of = xp.linalg
-    small = xp.asarray(numbers((3,)))
-    for name in OF_STACKS:
-        if hasattr(of, name) and name != "matrix_power":
-            getattr(of, name)(stack)
-    for name in ("cholesky", "eigh", "qr", "svd"):
-        getattr(of, name)(stack)
-    of.matrix_power(stack, 3)
-    of.solve(stack, right)
-    stack @ right
-    of.cross(x, x)
-    of.outer(x[:, 0], small)
-    of.matrix_rank(x)
-    for matrix in (x, wide):
-        of.pinv(matrix)
-    for order in ("fro", "nuc", 1, 2, np.inf):
-        of.matrix_norm(x, ord=order)
-    xp.diff(x, axis=0)
-    xp.diff(x, axis=1)
-    xp.diff(x[:, 0], n=2)
-    xp.exp(x.T)
-    if xp is jaxapi.numpy:
-        of.cond(x)
-        of.lstsq(x, x[:, 0])
-        of.norm(x, "fro")
-        xp.inner(x[:, 0], x[:, 1])
-        xp.cov(x, rowvar=False)
-        xp.cov(x.T)
-        for subscripts in ("ij,ij->i", "ij,ik->jk"):
-            xp.einsum(subscripts, x, x)
-
-
-@pytest.mark.daily
-@NAMESPACES
-@pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
-def test_new_lengths_compile_nothing(xp):
-    for count in (70, 90):
-        run_all(xp, count)
-    with no_compilation():
-        for count in (72, 81, 93):
-            run_all(xp, count)
+            assert_mutable(found, expected)

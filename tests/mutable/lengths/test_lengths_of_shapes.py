@@ -1,0 +1,201 @@
+"""Functions that depend on shapes alone, of arrays with room: NumPy's results, and nothing compiled twice."""
+
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compilations import no_compilation
+from jax import lax
+from rooms import has_room, poison_rooms
+
+import jaxapi.numpy
+from jaxapi import mutable
+
+# Of a table (n, 3), a vector and integers of as many elements.
+VECTORS = [
+    lambda xp, x, v, k: xp.gradient(v),
+    lambda xp, x, v, k: xp.gradient(v, 2.0, edge_order=2),
+    lambda xp, x, v, k: xp.gradient(x, axis=0),
+    lambda xp, x, v, k: xp.trapezoid(v),
+    lambda xp, x, v, k: xp.trapezoid(v, xp.cumsum(abs(v))),
+    lambda xp, x, v, k: xp.trapezoid(x, axis=0),
+    lambda xp, x, v, k: xp.unwrap(v * 3),
+    lambda xp, x, v, k: xp.diff(v, n=2, append=v[:1]),
+    lambda xp, x, v, k: xp.pad(v, (2, 1)),
+    lambda xp, x, v, k: xp.append(v, v),
+    lambda xp, x, v, k: xp.polyval(xp.asarray([1.0, -2, 0.5], dtype="float32"), v),
+    lambda xp, x, v, k: xp.vander(v, 3),
+    lambda xp, x, v, k: xp.sinc(v),
+    lambda xp, x, v, k: xp.lexsort((v, k)),
+    lambda xp, x, v, k: xp.median(v),
+    lambda xp, x, v, k: xp.nanargmax(v),
+]
+TABLES = [
+    lambda xp, x, v, k: xp.select([x > 1, x < -1], [x, -x], 0.5),
+    lambda xp, x, v, k: xp.hstack([x, x]),
+    lambda xp, x, v, k: xp.vstack([x, x[::-1]]),
+    lambda xp, x, v, k: xp.column_stack([v, x]),
+    lambda xp, x, v, k: xp.dstack([x, x]),
+    lambda xp, x, v, k: xp.tile(x, (1, 2)),
+    lambda xp, x, v, k: xp.kron(x, xp.asarray([[1, 2]], dtype="float32")),
+    lambda xp, x, v, k: xp.tril(x),
+    lambda xp, x, v, k: xp.triu(x, -2),
+    lambda xp, x, v, k: xp.trace(x, offset=-1),
+    lambda xp, x, v, k: xp.nan_to_num(x, nan=2),
+    lambda xp, x, v, k: xp.nancumsum(x, axis=0),
+    lambda xp, x, v, k: xp.isclose(x, x * (1 + 1e-6)),
+    lambda xp, x, v, k: xp.fft.rfft(x, axis=1),
+    lambda xp, x, v, k: xp.fft.fft2(xp.stack([x, x], axis=2), axes=(1, 2)),
+    lambda xp, x, v, k: xp.median(x, axis=0),
+    lambda xp, x, v, k: xp.einsum("ij,ik->jk", x, x),
+    lambda xp, x, v, k: xp.einsum("ij,i->j", x, v),
+    lambda xp, x, v, k: xp.matvec(x.T, v),
+    lambda xp, x, v, k: xp.sum(x, axis=1, keepdims=True) + xp.sum(x.T, axis=0)[:, None],
+    lambda xp, x, v, k: xp.linalg.solve(xp.asarray(np.eye(3, dtype="float32") * 2), x.T),
+    lambda xp, x, v, k: xp.linalg.svd(x - xp.mean(x, axis=0), full_matrices=False).S,
+]
+DECISIONS = [
+    lambda xp, x, v, k: xp.allclose(x, x * (1 + 1e-7)),
+    lambda xp, x, v, k: xp.allclose(v, v + 1),
+    lambda xp, x, v, k: xp.array_equal(k, k),
+    lambda xp, x, v, k: xp.array_equal(v, -v),
+]
+STATEMENTS = VECTORS + TABLES
+VIEWS = [
+    lambda x: x.T,
+    lambda x: x[5:],
+    lambda x: x[:-3, 1],
+    lambda x: x[:, ::-1],
+    lambda x: x[::-2],
+    lambda x: x[3],
+    lambda x: x[:, None, 1:],
+    lambda x: x[4:][::2].T,
+    lambda x: x.T[1],
+    lambda x: x.reshape(-1)[7:],
+    lambda x: x[2:2],
+]
+
+
+def arrays(xp, count):
+    rng = np.random.default_rng(count)
+    x = rng.normal(size=(count, 3)).astype("float32")
+    return xp.asarray(x), xp.asarray(x[:, 0].copy()), xp.asarray(rng.integers(0, 9, count).astype("int32"))
+
+
+@pytest.fixture(autouse=True)
+def rooms(request, monkeypatch):
+    """Run each test once, poisoned if it does not count compilations."""
+    if "compile" not in request.node.name:
+        poison_rooms(monkeypatch, exact_up_to=16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def check(statement, count):
+    expected = statement(np, *arrays(np, count))
+    found = statement(jaxapi.numpy, *arrays(jaxapi.numpy, count))
+    assert found.shape == expected.shape
+    assert found.dtype.kind == expected.dtype.kind
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.daily
+def test_of_a_vector():
+    for statement in VECTORS:
+        check(statement, 70)
+
+
+@pytest.mark.daily
+def test_of_a_table():
+    for statement in TABLES:
+        check(statement, 70)
+
+
+@pytest.mark.thorough
+def test_of_other_numbers_of_rows():
+    """As many rows as columns squared, as the other operand, and one below and above a power of 2."""
+    for count in (17, 63):
+        for statement in STATEMENTS:
+            check(statement, count)
+
+
+def test_decisions():
+    for statement in DECISIONS:
+        found = statement(jaxapi.numpy, *arrays(jaxapi.numpy, 70))
+        assert type(found) is bool
+        assert found is bool(statement(np, *arrays(np, 70)))
+
+
+def test_arrays_that_are_as_long_by_accident():
+    """A matrix of as many rows as the table, or fewer, is summed over; a number may be that of the rows."""
+    xp = jaxapi.numpy
+    rng = np.random.default_rng(0)
+    for count in (21, 22, 70):
+        x = rng.normal(size=(count, 21)).astype("float32")
+        weights = rng.normal(size=(21, 5)).astype("float32")
+        for of_weights in (xp.asarray(weights), weights):
+            found = xp.asarray(x) @ of_weights
+            assert has_room(found)
+            np.testing.assert_allclose(np.asarray(found), x @ weights, rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(np.asarray(xp.pad(xp.asarray(x), (21, 0))), np.pad(x, (21, 0)))
+
+
+def test_errors_are_those_of_exact_arrays():
+    xp = jaxapi.numpy
+    x, v, _ = arrays(xp, 70)
+    with pytest.raises(ValueError, match="70"):
+        xp.matmul(x, v)
+    with pytest.raises(ValueError, match="axis 2 is out of bounds"):
+        xp.median(x, axis=2)
+    with pytest.raises(ValueError, match="dimensions"):
+        xp.hstack([x, v])
+
+
+def test_views_are_read():
+    for count in (17, 70):
+        host = arrays(np, count)[0]
+        x = jaxapi.numpy.asarray(host)
+        for view in VIEWS:
+            np.testing.assert_array_equal(np.asarray(view(x)), view(host))
+        x[6:] += 1
+        np.testing.assert_array_equal(
+            np.asarray(x[5:].T, dtype="float64"), (host + (np.arange(count) > 5)[:, None])[5:].T
+        )
+        z = jaxapi.numpy.asarray(host[:, 0] + 1j * host[:, 1])
+        np.testing.assert_array_equal(np.asarray(z.imag), host[:, 1])
+        np.testing.assert_array_equal(np.asarray(z[3:].real[::2]), host[3::2, 0])
+
+
+@pytest.mark.daily
+def test_new_lengths_compile_nothing():
+    def run(count):
+        given = arrays(jaxapi.numpy, count)
+        return [np.shape(statement(jaxapi.numpy, *given)) for statement in (*STATEMENTS, *DECISIONS)]
+
+    for count in (90, 96):
+        run(count)
+    with no_compilation():
+        shapes = run(85)
+    given = arrays(np, 85)
+    assert shapes == [np.shape(statement(np, *given)) for statement in (*STATEMENTS, *DECISIONS)]
+
+
+def test_loops_of_a_known_length():
+    """A loop by `lax.scan` that carries rows: no number of rows decides how often it runs."""
+
+    def program(x):
+        def step(carried, number):
+            return carried * 0.5 + number, (carried.sum(), carried)
+
+        carried, (sums, values) = lax.scan(step, jnp.asarray(x), jnp.arange(4.0))
+        return carried + values.sum(0), sums
+
+    fused = mutable.fuse(program)
+    for count in (17, 70):
+        host = arrays(np, count)[1]
+        found = fused(mutable.asarray(host))
+        assert has_room(found[0])
+        for part, expected in zip(found, program(host), strict=True):
+            np.testing.assert_allclose(np.asarray(part), expected, rtol=1e-5, atol=1e-5)
