@@ -54,10 +54,22 @@ def test_paddings_that_repeat(mode):
         ours.pad(ours.arange(3), -1, mode)
     with pytest.raises(ValueError, match="extend"):
         ours.pad(ours.arange(0), 1, mode)
-    odd = {"reflect_type": "odd"}
-    if mode in ("reflect", "symmetric"):
-        made = ours.pad(ours.arange(4.0), 3, mode, **odd)
-        np.testing.assert_array_equal(made, np.pad(np.arange(4.0), 3, mode, **odd))
-    else:
+    if mode in ("edge", "wrap"):
         with pytest.raises(ValueError, match="keyword"):
-            ours.pad(ours.arange(4.0), 3, mode, **odd)
+            ours.pad(ours.arange(4.0), 3, mode, reflect_type="odd")
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_paddings_that_turn_around_their_ends(mode):
+    odd = {"reflect_type": "odd"}
+    for x, widths in (
+        (np.array([3.0, 1.0, 2.0]), 10000),
+        (np.array([[3, 1, 7], [4, 9, 2]]), ((0, 7), (5, 0))),
+        (np.array([3, 250, 7], np.uint8), (9, 8)),
+        (np.array([5.0]), (4, 3)),
+        (np.array([1 + 2j, 3j, 4]), (8, 11)),
+        (np.arange(4.0), 3),
+    ):
+        made = ours.pad(ours.asarray(x), widths, mode, **odd)
+        assert made.dtype.kind == x.dtype.kind
+        np.testing.assert_array_equal(made, np.pad(x, widths, mode, **odd))

@@ -158,3 +158,16 @@ def test_axes_that_are_integers_of_numpy(module, function):
         for run in (function, module.fuse(lambda x, axis=axis: function(module, x, axis))):
             made = run(with_room) if run is not function else function(module, with_room, axis)
             np.testing.assert_allclose(np.asarray(made), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "int8", "int32"])
+def test_unwrap_of_integers_by_a_python_integer(dtype):
+    x = np.array([1, 5, 2, 7], dtype)
+    for period in (6, 300, -5):
+        try:
+            expected = np.unwrap(x, period=period)
+        except OverflowError:
+            with pytest.raises(OverflowError, match="out of bounds"):
+                ours.unwrap(ours.asarray(x), period=period)
+            continue
+        np.testing.assert_array_equal(ours.unwrap(ours.asarray(x), period=period), expected)

@@ -677,7 +677,7 @@ def test_queries_so_far_above_a_slab_that_no_image_is_searched():
 def test_pairs_at_the_border_are_measured():
     cell = np.diag([0.1, 0.3])
     points = np.array([[0.123, 0.2], [77.7, -3.1], [0.173, 0.05]])
-    radii = np.array([0.0, 0.1, 0.2, 0.3, 0.30000000000000004, -1.0])
+    radii = np.array([0.0, 0.1, 0.2, 0.3, 0.30000000000000004])
     tree = KDTree(points, cell=cell)
     other = KDTree(points[:2] + np.array([0.1, 0.3]))
     weights = np.array([1.0, 2.0, 5.0]), np.array([3.0, -1.0])
@@ -765,7 +765,10 @@ def test_open_numbers_and_boxes_are_refused():
 @pytest.mark.daily
 def test_a_radius_below_all_numbers_reaches_nothing():
     tree = KDTree([[0.1, 0.2], [0.5, 0.5]], cell=np.eye(2))
-    assert tree.query_ball_point([[0.1, 0.2]], -np.inf, return_length=True).tolist() == [0]
+    count = jax.jit(lambda radius: tree.query_ball_point([[0.1, 0.2]], radius, return_length=True))
+    assert count(-np.inf).tolist() == [0]
+    with pytest.raises(ValueError, match="r must be at least 0"):
+        tree.query_ball_point([[0.1, 0.2]], -np.inf)
 
 
 @pytest.mark.parametrize("periodic", [[True, False, True], [False, False, True], True, False])

@@ -277,6 +277,9 @@ def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
     refuse(jnp.iscomplexobj(p), TypeError, "unwrap takes real numbers: pass angle(x)")
     if p.dtype.kind not in "iu":
         return jnp.unwrap(p, discont, axis, period)
+    if p.dtype.kind == "u" and type(period) is int:
+        least = period if period < 0 else -(period // 2)  # where the interval of differences begins
+        refuse(least < 0, OverflowError, f"Python integer {least} out of bounds for {p.dtype}")
     # differences of integers wrap
     p = jnp.moveaxis(p, axis, -1)
     integer_steps = jnp.diff(p)

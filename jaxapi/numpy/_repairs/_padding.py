@@ -56,6 +56,8 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
     is_repeated = mode in ("edge", "wrap") or (mode in ("reflect", "symmetric") and _is_even(**kwargs))
     if is_repeated and not (mode in ("edge", "wrap") and kwargs):
         return _by_positions(array, pad_width, mode)
+    if mode in ("reflect", "symmetric") and kwargs == {"reflect_type": "odd"}:
+        return _by_odd_reflections(array, pad_width, mode)
     return jnp.pad(array, pad_width, mode, **kwargs)
 
 
@@ -69,6 +71,32 @@ def _by_positions(array, pad_width, mode):
         if any(widths):
             positions = np.pad(np.arange(array.shape[axis], dtype=np.int32), widths, mode)
             array = jnp.take(array, positions, axis=axis)
+    return array
+
+
+def _by_odd_reflections(array, pad_width, mode):
+    """Return an array that goes on turned around its ends.
+
+    After two turns it has come as far as its last element is from the first one, twice. jax.numpy takes as
+    many steps as there are turns.
+    """
+    for axis, (before, behind) in enumerate(_pairs(pad_width, array.ndim, "pad_width")):
+        size = array.shape[axis]
+        if not before + behind:
+            continue
+        turns_at = size if mode == "symmetric" else size - 1
+        if not turns_at:  # one element, which NumPy repeats
+            array = jnp.repeat(array, before + 1 + behind, axis=axis)
+            continue
+        period_count, place = np.divmod(np.arange(-before, size + behind), 2 * turns_at)
+        is_turned = place >= size
+        positions = np.where(is_turned, 2 * turns_at - place - (mode == "symmetric"), place)
+        shape = [-1] + [1] * (array.ndim - axis - 1)
+        first = jax.lax.slice_in_dim(array, 0, 1, axis=axis)
+        last = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
+        taken = jnp.take(array, positions.astype(np.int32), axis=axis)
+        turned = jnp.where(is_turned.reshape(shape), 2 * last - taken, taken)
+        array = turned + (2 * period_count).astype(array.dtype).reshape(shape) * (last - first)
     return array
 
 

@@ -214,8 +214,10 @@ def nearest(
 
     Notes
     -----
-    Works under jit, vmap, grad and shard_map (XA's rows). The choice has no derivative; distances have that
-    of their pair. **Mask before you look up rows**: ``XB[nB]`` of a `jax.Array` is the last row.
+    Works under jit, vmap, grad and shard_map (XA's rows). There a covariance that has no inverse, which
+    mahalanobis takes by default, makes all distances nan: no row is near. The choice has no derivative;
+    distances have that of their pair. **Mask before you look up rows**: ``XB[nB]`` of a `jax.Array` is the
+    last row.
 
     Examples
     --------
