@@ -3,7 +3,7 @@
 Every program takes the module that it computes with, ``np``: here `jaxapi.numpy`, with NumPy for the
 check. In a program of its own that is the line ``import jaxapi.numpy as np``. Run
 
-    JAX_ENABLE_X64=1 python examples/numpy_programs.py
+    python examples/numpy_programs.py
 """
 
 import numpy

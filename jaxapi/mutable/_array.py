@@ -23,10 +23,20 @@ from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
 from ._capacity._slices import has_many_rows
 from ._elementwise import ELEMENTWISE
+from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
 from ._keys import parts_of
-from ._numpy_arguments import AS_THEY_ARE, BASIC_KEYS, NotOnHost, is_basic, key_to_numpy, narrow, to_numpy
+from ._numpy_arguments import (
+    AS_THEY_ARE,
+    BASIC_KEYS,
+    NotOnHost,
+    in_jaxs_dtypes,
+    is_basic,
+    key_to_numpy,
+    narrow,
+    to_numpy,
+)
 from ._operators import (
     ADD,
     AND,
@@ -50,7 +60,7 @@ from ._operators import (
     Operator,
 )
 from ._selection import Selection, one_program_suffices, put, put_own, take
-from ._storage import MUTABLE, NUMPY, Storage, duplicate
+from ._storage import Storage, duplicate
 from ._views import View
 
 __all__ = [
@@ -58,6 +68,7 @@ __all__ = [
     "NUMPY",
     "Array",
     "any_may_have_room",
+    "as_from",
     "copied",
     "from_host",
     "from_numpy",
@@ -105,7 +116,8 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
                 if type(made) is np.ndarray and made.dtype is host.dtype:
                     return from_host(made, module)
                 return from_numpy(made, module, (host, operand))
-        return self._operate_by_jax(other, by, is_reflected)
+        with mode_of(self._module_with(other)):
+            return self._operate_by_jax(other, by, is_reflected)
 
     return operate
 
@@ -132,24 +144,30 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                 else:
                     in_place_of_numpy(host, operand)
                 return self
-        if self._has_room() and _changed_in_room(self, other, by):
-            return self
-        view = self._view
-        has_room = view is not None and view.is_selection and view.owner._has_room()
-        if has_room and _changed_part_in_room(self, other, by):
-            return self
-        operand = other._value if isinstance(other, Array) else by.operand(other)
-        if operand is NotImplemented:
-            return NotImplemented
-        used = _used_in_place(self, by, operand)
-        if view and view.is_selection:
-            self._check_writeable()
-            view.owner._replace_part(used.write_part, view.part, operand)
-        else:
-            self._rewrite(used.write, operand)
-        return self
+        with mode_of(self._module):
+            return _changed_by_jax(self, other, by)
 
     return operate
+
+
+def _changed_by_jax(array: "Array", other: Any, by: Operator) -> Any:
+    """Let an operator write to an array, and return that, or NotImplemented."""
+    if array._has_room() and _changed_in_room(array, other, by):
+        return array
+    view = array._view
+    has_room = view is not None and view.is_selection and view.owner._has_room()
+    if has_room and _changed_part_in_room(array, other, by):
+        return array
+    operand = other._value if isinstance(other, Array) else by.operand(other)
+    if operand is NotImplemented:
+        return NotImplemented
+    used = _used_in_place(array, by, operand)
+    if view and view.is_selection:
+        array._check_writeable()
+        view.owner._replace_part(used.write_part, view.part, operand)
+    else:
+        array._rewrite(used.write, operand)
+    return array
 
 
 def _used_in_place(array: "Array", by: Operator, operand: Any) -> Operator:
@@ -219,12 +237,13 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
         host = self._readable() if is_eager() else None
         if host is not None:
             return from_numpy(of_numpy(host), self._module, (host,))
-        rows = self._rows()
-        made_rows = None if rows is None else computed(of_values, (rows,))
-        if made_rows is not None:
-            return wrap_rows(made_rows, self._module)
-        made = of_values(self._value)
-        return wrap(made, self._module, is_scalar=not made.ndim)
+        with mode_of(self._module):
+            rows = self._rows()
+            made_rows = None if rows is None else computed(of_values, (rows,))
+            if made_rows is not None:
+                return wrap_rows(made_rows, self._module)
+            made = of_values(self._value)
+            return wrap(made, self._module, is_scalar=not made.ndim)
 
     return operate
 
@@ -299,7 +318,8 @@ class Array(Storage):
 
     def __new__(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
         """Make an array of a shape, as `numpy.ndarray`: of a buffer, or of zeros."""
-        return _numpy_methods().made_of_shape(shape, dtype, buffer, offset, strides, order)
+        with mode_of(NUMPY):
+            return _numpy_methods().made_of_shape(shape, dtype, buffer, offset, strides, order)
 
     # Attributes
 
@@ -431,7 +451,7 @@ class Array(Storage):
     def _attribute(self, name: str) -> Any:
         host = self._in_host_memory() if is_eager() else None
         if host is None:
-            return _as_from(getattr(_numpy_methods(), name)(self), self._module)
+            return as_from(getattr(_numpy_methods(), name)(self), self._module)
         if name == "flat":
             return _numpy_methods().FlatOnHost(self, host.flat)
         part = getattr(host, name)
@@ -559,7 +579,7 @@ class Array(Storage):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Let NumPy's own functions be those of `jaxapi.numpy`."""
-        return _as_from(_numpy_methods().array_function(func, types, args, kwargs), self._module)
+        return _numpy_methods().array_function(func, types, args, kwargs, self._module)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Let NumPy's own ufuncs be those of `jaxapi.numpy`: of its scalars, too, as in ``x.max() * x``."""
@@ -570,8 +590,7 @@ class Array(Storage):
                 pass
             else:
                 return from_numpy(ufunc(*operands), self._module, operands)
-        made = _numpy_methods().array_ufunc(ufunc, method, *inputs, **kwargs)
-        return made if self._module == NUMPY else _as_from(made, self._module)
+        return _numpy_methods().array_ufunc(self._module, ufunc, method, *inputs, **kwargs)
 
     @property
     def __jax_array__(self) -> Callable[[], jax.Array]:
@@ -734,6 +753,10 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
+        with mode_of(self._module):
+            self._write_by_jax(key, value)
+
+    def _write_by_jax(self, key: Any, value: Any) -> None:
         if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value)):
             self._check_writeable()
             if _writing().write_where(self, key, value):
@@ -901,13 +924,16 @@ class Array(Storage):
     def _call(self, name: str, args: tuple, kwargs: dict) -> Any:
         """Call NumPy's method, or what stands for it among the methods of `jaxapi.numpy`."""
         if not (is_eager() and name in _OF_NUMPY):
-            return _as_from(_method_of_jax(name)(self, *args, **kwargs), self._module)
+            return self._call_by_jax(name, args, kwargs)
         try:
             host = to_numpy(self) if self._host is None else self._host
             operands = [to_numpy(x) for x in args] if args else args
             options = {key: to_numpy(x) for key, x in kwargs.items()} if kwargs else kwargs
         except NotOnHost:
-            return _as_from(_method_of_jax(name)(self, *args, **kwargs), self._module)
+            return self._call_by_jax(name, args, kwargs)
+        if self._module != NUMPY:
+            operands = [in_jaxs_dtypes(x) for x in operands]
+            options = {key: in_jaxs_dtypes(x) for key, x in options.items()}
         try:
             made = getattr(host, name)(*operands, **options)
         except TypeError as error:
@@ -921,6 +947,10 @@ class Array(Storage):
         if type(made) is np.ndarray and made.dtype is host.dtype:
             return from_host(made, self._module)
         return from_numpy(made, self._module, (host, *operands, *options.values()))
+
+    def _call_by_jax(self, name: str, args: tuple, kwargs: dict) -> Any:
+        with mode_of(self._module):
+            return as_from(getattr(_numpy_methods(), name)(self, *args, **kwargs), self._module)
 
     def all(self, *args: Any, **kwargs: Any) -> Self:
         """As `numpy.ndarray.all`."""
@@ -1294,16 +1324,12 @@ def _selecting() -> types.ModuleType:
     return _selecting
 
 
-def _method_of_jax(name: str) -> Callable:
-    return getattr(_numpy_methods(), name)
-
-
-def _as_from(result: Any, module: str) -> Any:
+def as_from(result: Any, module: str) -> Any:
     """Return results of `jaxapi.numpy` as arrays of the namespace that an array is of."""
     if module == NUMPY:
         return result
     if type(result) in (tuple, list):
-        return type(result)(_as_from(x, module) for x in result)
+        return type(result)(as_from(x, module) for x in result)
     if isinstance(result, np.generic):
         return from_host(np.asarray(result), module, is_scalar=True)
     if isinstance(result, Array):
@@ -1376,14 +1402,14 @@ def as_read(part: Any, module: str) -> Any:
 
 
 def from_numpy(result: Any, module: str, operands: Any = (), are_positions: bool = False) -> Any:
-    """Return what NumPy returned as our arrays, in JAX's dtypes; `jaxapi.numpy` has its scalars."""
+    """Return what NumPy returned as arrays of a namespace, in its dtypes; `jaxapi.numpy` has its scalars."""
     kind = type(result)
     if kind is np.ndarray:
-        if result.itemsize >= _WIDE and not x64_mode():
+        if result.itemsize >= _WIDE and module != NUMPY and not x64_mode():
             result = narrow(result, operands, are_positions)
         return from_host(result, module)
     if isinstance(result, np.generic):
-        if result.itemsize >= _WIDE and not x64_mode():
+        if result.itemsize >= _WIDE and module != NUMPY and not x64_mode():
             result = narrow(result, operands, are_positions)
         return result if module == NUMPY else from_host(np.asarray(result), module, is_scalar=True)
     if kind is tuple or kind is list:

@@ -18,6 +18,7 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._missing import _RENAMED
+from ._faces import is_lowered_narrow
 from ._promotion import cast
 from ._selection import Part, computed_of_parts
 
@@ -284,6 +285,40 @@ def _exp2(x):
     return jaxapi.exp(jax.lax.complex(x.real * math.log(2), x.imag * math.log(2)))
 
 
+_MANTISSA_BITS = 52  # of float64
+_EXPONENT_BITS = np.uint64(0x7FF << _MANTISSA_BITS)
+_LARGEST_EXPONENT = 1023
+
+
+def _frexp(x):
+    """Return JAX's fractions and exponents; of float64 by its bits, where JAX's own are lowered narrow."""
+    if x.dtype != np.float64 or not is_lowered_narrow():
+        return jnp.frexp(x)
+    bits = jax.lax.bitcast_convert_type(x, np.uint64)
+    biased = ((bits & _EXPONENT_BITS) >> np.uint64(_MANTISSA_BITS)).astype(np.int32)
+    is_normal = (biased > 0) & jnp.isfinite(x)
+    exponent = jnp.where(is_normal, biased - (_LARGEST_EXPONENT - 1), 0)
+    fraction = _times_power_of_two(x, -exponent)
+    return jnp.where(is_normal | ~jnp.isfinite(x), fraction, jnp.copysign(0, x)), exponent
+
+
+def _ldexp(x, exponent):
+    """Return JAX's ``x * 2**exponent``; of float64 in steps, where JAX's own is lowered narrow."""
+    if x.dtype != np.float64 or not is_lowered_narrow():
+        return jnp.ldexp(x, exponent)
+    return _times_power_of_two(x, jnp.clip(exponent, -2200, 2200))
+
+
+def _times_power_of_two(x, exponent):
+    """Multiply by powers that float64 holds, of which three are enough."""
+    left = exponent.astype(np.int64)
+    for _ in range(3):
+        step = jnp.clip(left, -_LARGEST_EXPONENT + 1, _LARGEST_EXPONENT)
+        x = x * jax.lax.bitcast_convert_type((step + _LARGEST_EXPONENT) << _MANTISSA_BITS, np.float64)
+        left = left - step
+    return x
+
+
 def _heaviside(x, y):
     """Return NaN of NaN, of which JAX 0.10 makes the value at 0."""
     return jnp.where(jnp.isnan(x), x, jnp.heaviside(x, y))
@@ -335,10 +370,12 @@ def _function_of(name: str):
         "floor_divide": _floor_divide,
         "fmax": _number_of_two("fmax", _greater_equal),
         "fmin": _number_of_two("fmin", _less_equal),
+        "frexp": _frexp,
         "gcd": _gcd,
         "greater": _greater,
         "greater_equal": _greater_equal,
         "lcm": _lcm,
+        "ldexp": _ldexp,
         "heaviside": _heaviside,
         "less": _less,
         "less_equal": _less_equal,

@@ -9,7 +9,7 @@ import jax
 from ._array import MUTABLE, Array, unwrap
 from ._wrap import wrap_result
 
-__all__ = ["grad", "value_and_grad"]
+__all__ = ["grad", "inside", "outside", "value_and_grad"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,7 +51,7 @@ def grad(
     >>> print(xp.grad(loss)(xp.asarray([1.0, 2.0, 3.0])))
     [0. 4. 6.]
     """
-    return _outside(jax.grad(_inside(fun, has_aux), argnums, has_aux, **options))
+    return outside(jax.grad(inside(fun, has_aux), argnums, has_aux, **options))
 
 
 def value_and_grad(
@@ -68,10 +68,12 @@ def value_and_grad(
     >>> print(value, gradient)
     5.0 [2. 4.]
     """
-    return _outside(jax.value_and_grad(_inside(fun, has_aux), argnums, has_aux, **options))
+    return outside(jax.value_and_grad(inside(fun, has_aux), argnums, has_aux, **options))
 
 
-def _inside(fun, has_aux):
+def inside(fun, has_aux):
+    """Return a loss as JAX differentiates it, which returns a `jax.Array`."""
+
     @functools.wraps(fun)
     def loss(*args, **kwargs):
         result = fun(*args, **kwargs)
@@ -80,15 +82,17 @@ def _inside(fun, has_aux):
     return loss
 
 
-def _module_of(args) -> str:
+def _module_of(args, default: str) -> str:
     """Return the namespace of the first array among the arguments."""
     is_array = lambda x: isinstance(x, Array)  # noqa: E731
-    return next((x._module for x in jax.tree.leaves(args, is_leaf=is_array) if is_array(x)), MUTABLE)
+    return next((x._module for x in jax.tree.leaves(args, is_leaf=is_array) if is_array(x)), default)
 
 
-def _outside(function):
+def outside(function, module=MUTABLE):
+    """Return a differentiated function that returns arrays; of numbers alone those of a namespace."""
+
     @functools.wraps(function)
     def differentiated(*args, **kwargs):
-        return wrap_result(function(*args, **kwargs), _module_of(args))
+        return wrap_result(function(*args, **kwargs), _module_of(args, module))
 
     return differentiated

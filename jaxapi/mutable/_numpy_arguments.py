@@ -20,6 +20,7 @@ __all__ = [
     "BASIC_KEYS",
     "DEFAULTS",
     "NotOnHost",
+    "in_jaxs_dtypes",
     "is_basic",
     "key_to_numpy",
     "narrow",
@@ -68,10 +69,13 @@ def to_numpy(x: Any) -> Any:
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return kind(*map(to_numpy, x))
     if kind is type:
-        if x in DEFAULTS:
-            return default_dtype(x)
         return np.ndarray if issubclass(x, Storage) else x
     return x
+
+
+def in_jaxs_dtypes(x: Any) -> Any:
+    """Return an argument with ``int``, ``float`` and ``complex`` as the dtypes that JAX's mode gives them."""
+    return default_dtype(x) if type(x) is type and x in DEFAULTS else x
 
 
 # Classes of indices that give a view or an element, and of parts of one.

@@ -24,14 +24,11 @@ from ._capacity._rows import (
     rows_in,
     with_rows,
 )
+from ._faces import MUTABLE
 from ._selection import Selection
 from ._views import View
 
-__all__ = ["MUTABLE", "NUMPY", "Storage", "copied_to_jax", "duplicate", "is_for_host"]
-
-# the namespaces that arrays come from
-MUTABLE = "jaxapi.mutable"
-NUMPY = "jaxapi.numpy"
+__all__ = ["Storage", "copied_to_jax", "duplicate", "is_for_host"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 

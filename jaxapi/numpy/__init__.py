@@ -2,15 +2,14 @@
 
 A NumPy or CuPy program runs on it by its import line, ``import jaxapi.numpy as np``. On the CPU, outside of
 JAX's transformations, NumPy computes; elsewhere JAX does. Arrays are of `ndarray`, which is
-`jaxapi.mutable.Array`. Dtypes follow JAX's mode: with ``JAX_ENABLE_X64=1`` they are NumPy's. Where each name
-comes from says the table in ``_table.py``.
+`jaxapi.mutable.Array`. Dtypes are NumPy's, whatever JAX's x64 mode. Where each name comes from says the table
+in ``_table.py``.
 """
 
 import numpy as _numpy
 
 from .. import mutable as _mutable
 from ..mutable._array import Array as ndarray
-from ..mutable._grad import grad, value_and_grad
 from . import (
     _creation,
     _functions,
@@ -26,6 +25,8 @@ from . import (
     testing,
 )
 from ._fuse import fuse
+from ._grad import grad, value_and_grad
+from ._info import __array_namespace_info__ as __array_namespace_info__
 from ._ufuncs import ufunc
 from ._wrap import host_function as _host_function
 from ._wrap import in_numpys_way as _in_numpys_way
@@ -50,7 +51,6 @@ _found |= {"fuse": fuse, "grad": grad, "ndarray": ndarray, "ufunc": ufunc, "valu
 __all__ = sorted(_found)
 # What libraries ask the namespace of an array for; NumPy's has both, not in its __all__.
 __array_api_version__ = _mutable.__array_api_version__
-__array_namespace_info__ = _mutable.__array_namespace_info__
 
 
 def __dir__() -> list[str]:

@@ -12,13 +12,14 @@ import numpy as np
 import jaxapi
 
 from .. import mutable
-from .._core._dtypes import default_dtype, is_registered, resolve_dtype
+from .._core._dtypes import is_registered, resolve_dtype
 from .._core._errors import refuse_traced
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap, wrap_rows
 from ..mutable._capacity._rows import counted_rows, empty_rows
-from ..mutable._numpy_arguments import DEFAULTS, NotOnHost, narrow, refuse_overflow, to_numpy
+from ..mutable._faces import mode_of
+from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
 from ..mutable._promotion import narrowed
 from ..mutable._sharing import as_array_of
 from ._wrap import as_ours, as_type, made
@@ -69,7 +70,8 @@ def array(
             return _made_by_numpy(object, dtype, order, True if copy else copy, ndmin)
         except NotOnHost:
             pass
-    new = asarray(object, dtype, order, copy=copy or (None if copy is None else False))
+    with mode_of(NUMPY):
+        new = _made_by_jax(object, dtype, None, copy or (None if copy is None else False))
     return new[(None,) * (ndmin - new.ndim)] if new.ndim < ndmin else new
 
 
@@ -86,6 +88,12 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
             return _made_by_numpy(a, dtype, order, True if is_apart else copy, 0)
         except NotOnHost:
             pass
+    with mode_of(NUMPY):
+        return _made_by_jax(a, dtype, device, copy)
+
+
+def _made_by_jax(a, dtype, device, copy):
+    """Return an array of anything, as `asarray`, where NumPy does not make it."""
     if copy is False and (isinstance(a, (list, tuple, range)) or type(a) in PYTHON_NUMBERS):
         raise ValueError("Unable to avoid copy while creating an array as requested: leave out copy=False")
     a = _ranges_and_array_likes_by_numpy(a)
@@ -93,7 +101,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
         leaves = jax.tree.leaves(unwrap(a))
         arrays = [x for x in leaves if isinstance(x, jax.Array)]
         if not arrays:
-            return asarray(_of_numbers(a, dtype), dtype, order, device=device)
+            return _made_by_jax(_of_numbers(a, dtype), dtype, device, None)
         if dtype is None and (len({x.dtype for x in arrays}) > 1 or len(arrays) < len(leaves)):
             numbers = [np.asarray(x).dtype for x in leaves if not isinstance(x, jax.Array)]
             dtype = narrowed(np.result_type(*numbers, *(x.dtype for x in arrays)), *arrays)
@@ -113,24 +121,17 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
 
 def _is_already(a: Array, dtype, order) -> bool:
     """Whether an array has the dtype and the order in memory that are asked for."""
-    if dtype is not None and a.dtype != resolve_on_host(dtype):
+    if dtype is not None and a.dtype != np.dtype(dtype):
         return False
     return order in ("K", "A", None) or a.flags["C" if order == "C" else "F"]
 
 
 def _made_by_numpy(a, dtype, order, copy, ndmin):
-    """Return a new array of the host's memory, in JAX's dtypes."""
+    """Return a new array of the host's memory."""
     given = to_numpy(a)
-    dtype = dtype if dtype is None else resolve_on_host(dtype)
+    dtype = dtype if dtype is None else np.dtype(dtype)
     new = np.array(given, dtype, copy=copy, order=order or "K", ndmin=ndmin)
-    refuse_overflow(new, (given, dtype))
     return from_numpy(new, NUMPY, (given, dtype))
-
-
-def resolve_on_host(dtype):
-    """Return a dtype, which may be one that JAX does not have; ``float`` and its like are JAX's defaults."""
-    is_pythons = type(dtype) is type and dtype in DEFAULTS  # numpy.dtype("int64") == int
-    return default_dtype(dtype) if is_pythons else np.dtype(dtype)
 
 
 def _of_numbers(a, dtype) -> np.ndarray:
@@ -216,14 +217,15 @@ def _filled(name):
         check_order(order)
         device = device_of(device)
         if host_way.is_default() and device is None:
-            dtype = default_dtype(float) if dtype is None else resolve_on_host(dtype)
+            dtype = np.dtype(float) if dtype is None else np.dtype(dtype)
             return from_host(numpys(to_numpy(shape), dtype, order), NUMPY)
         lengths = _shape(shape)
-        dtype = resolve_dtype(dtype or float)
-        rows = empty_rows(lengths, dtype) if name == "empty" and device is None else None
-        if rows is not None:
-            return wrap_rows(rows, NUMPY)
-        return made(function(lengths, dtype=dtype, device=device))
+        with mode_of(NUMPY):
+            dtype = resolve_dtype(dtype or float)
+            rows = empty_rows(lengths, dtype) if name == "empty" and device is None else None
+            if rows is not None:
+                return wrap_rows(rows, NUMPY)
+            return made(function(lengths, dtype=dtype, device=device))
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = (

@@ -16,6 +16,7 @@ from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
 from ..mutable._capacity._functions import of_elements
+from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
 from . import _creation, _views
@@ -52,9 +53,9 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
         if type(bound) is int and _is_no_bound(bound, clipped.dtype, name):
             continue
         if _is_given(bound):
-            clipped = UFUNCS[name](clipped, bound, **options)
+            clipped = UFUNCS[name].by_jax(clipped, bound, **options)
     if not _is_given(lower) and not _is_given(upper):
-        clipped = UFUNCS["positive"](clipped)
+        clipped = UFUNCS["positive"].by_jax(clipped)
     if clipped is a:
         clipped = copied(a)
     return into(out, clipped, broadcasts=True)
@@ -381,6 +382,7 @@ def real_if_close(a, tol=100):
     return a.real if bool(abs(a._value.imag).max(initial=0) < tol) else a
 
 
+@in_numpys_dtypes
 def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
     """Return the k largest or smallest elements along an axis, and where they are: `jaxapi.top_k`.
 
@@ -392,7 +394,7 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
 
 def fix(x, out=None):
     """Return the whole parts."""
-    return UFUNCS["trunc"](x, out=out)
+    return UFUNCS["trunc"].by_jax(x, out=out)
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
@@ -461,6 +463,10 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
                 return computed_by_numpy(numpys, args, kwargs)
             except NotOnHost:
                 pass
+        return by_jax(*args, **kwargs)
+
+    @in_numpys_dtypes
+    def by_jax(*args, **kwargs):
         values = [value_of(x) for x in args]
         try:
             computed = ours(traced(*values, **kwargs), *args)
@@ -495,6 +501,10 @@ class Grid:
                 return from_numpy(self._numpys[given], NUMPY, given if isinstance(given, tuple) else (given,))
             except NotOnHost:
                 pass
+        return self._by_jax(key)
+
+    @in_numpys_dtypes
+    def _by_jax(self, key):
         if not self._of_arrays:
             grid = self._grid[key]
             parts = [
@@ -538,15 +548,15 @@ def _of_values(name, function):
 
 def _nanarg(extreme):
     """Return ``nanargmax`` or ``nanargmin``, of complex numbers, too; -1 where all are NaN."""
-    of_reals = getattr(jnp, f"nanarg{extreme}")
-    of_complex = REPAIRS[f"arg{extreme}"]
+    position_of = REPAIRS[f"arg{extreme}"]
     never_first = -np.inf if extreme == "max" else np.inf
 
     def function(a, axis=None, keepdims=False):
-        if not jnp.iscomplexobj(a):
-            return of_reals(a, axis, keepdims=keepdims)
+        a = jnp.asarray(a)
+        if a.dtype.kind in "biu":
+            return position_of(a, axis, keepdims)
         missing = jnp.isnan(a)
-        positions = of_complex(jnp.where(missing, never_first, a), axis, keepdims)
+        positions = position_of(jnp.where(missing, never_first, a), axis, keepdims)
         return jnp.where(missing.all(axis, keepdims=keepdims), -1, positions)
 
     name = f"nanarg{extreme}"

@@ -14,13 +14,14 @@ import jax.random as jr
 import numpy as np
 
 from .._core._constants import constant
-from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode, x64_on
+from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_on
 from .._core._errors import refuse_traced
 from .._core._programs import any_traced, compiled, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy
-from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
+from ..mutable._faces import in_numpys_dtypes, is_lowered_narrow
+from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._samplers import ON_HOST_ALONE, SAMPLERS, Sampler
 from ._wrap import as_option, as_ours, as_type, into, ours, value_of
 
@@ -216,9 +217,9 @@ class Generator:
 
     On the CPU, outside of JAX's transformations, the numbers are NumPy's for the same seed. On a device
     `jax.random` draws, by a key that is made of the state; what it lacks, such as `zipf`, is drawn by NumPy
-    and put on the device. Results have JAX's default dtypes, float32 and int32 unless x64 is on. In a
-    function that `jax.jit` traces, make the generator there, of a key that is an argument: there `jax.random`
-    draws alone. Parameters that are numbers, lists or NumPy's arrays are checked; for elements of arrays on a
+    and put on the device. Results are float64 and int64 unless ``dtype=`` says otherwise. In a function that
+    `jax.jit` traces, make the generator there, of a key that is an argument: there `jax.random` draws alone.
+    Parameters that are numbers, lists or NumPy's arrays are checked; for elements of arrays on a
     device that NumPy refuses, NaN is drawn, or of integers -1.
 
     Parameters
@@ -383,7 +384,8 @@ class Generator:
         """Return vectors of positive numbers that add up to 1."""
         if not np.ndim(alpha):
             raise TypeError(f"alpha is a vector, got {alpha!r}")
-        alpha = as_ours(alpha)._value.astype(default_dtype(float))
+        dtype = default_dtype(float)
+        alpha = as_ours(alpha)._value.astype(np.float32 if is_lowered_narrow() else dtype)
         if not is_traced(alpha) and bool((alpha < 0).any()):
             raise ValueError("alpha < 0")
         shape = alpha.shape if size is None else _shape(size) + alpha.shape
@@ -391,7 +393,7 @@ class Generator:
         logs = jr.loggamma(self._take(), jnp.where(is_positive, alpha, 1), shape, alpha.dtype)
         drawn = jax.nn.softmax(jnp.where(is_positive, logs, -jnp.inf), axis=-1)
         drawn = jnp.where(is_positive.any(-1, keepdims=True), drawn, 0)
-        return ours(jnp.where(jnp.isnan(alpha).any(-1, keepdims=True), jnp.nan, drawn))
+        return ours(jnp.where(jnp.isnan(alpha).any(-1, keepdims=True), jnp.nan, drawn).astype(dtype))
 
     def multinomial(self, n, pvals, size=None) -> Array:
         """Return how often each outcome came in ``n`` experiments."""
@@ -475,6 +477,8 @@ def _operand(x, dtype):
     return constant(float(x), dtype) if isinstance(x, (int, float)) else as_array(x)
 
 
+# Distributions that are made of gamma's numbers.
+_OF_GAMMAS = frozenset(["beta", "chisquare", "f", "gamma", "standard_gamma", "standard_t"])
 _REQUIRED = inspect.Parameter.empty  # in place of a default
 
 
@@ -512,6 +516,8 @@ def _sampling(name: str, sampler: Sampler):
         computed = default_dtype(float) if sampler.is_discrete else dtype
         if not np.issubdtype(computed, np.floating):
             raise TypeError(f"unsupported dtype {computed} for {name}")
+        if name in _OF_GAMMAS and is_lowered_narrow():
+            computed = np.dtype(np.float32)  # JAX's program of float64 takes float32 for some constants
         _refuse_parameters(name, sampler, [given[n] for n in names])
         values = [_within(value_of(given[n]), computed) for n in names]
         shape = _shape(_size_of(given["size"], out), *values)
@@ -592,34 +598,32 @@ class RandomState(Generator):
     ranf = sample = random_sample
 
     def tomaxint(self, size=None) -> Array:
-        """Return integers from 0 up to the largest of the default integer dtype, that included."""
-        if x64_mode() and self._numpys is not None and host_way.is_default():
-            return from_numpy(self._numpys.tomaxint(size), NUMPY)
-        dtype = default_dtype(int)
-        return self.randint(0, int(np.iinfo(dtype).max) + 1, size, dtype)
+        """Return integers from 0 up to the largest of int64, that included."""
+        return self.randint(0, 2**63, size, np.int64)
 
 
 _BELOW_ONE = frozenset(["rand", "random", "random_sample", "ranf", "sample"])
 _DISCRETE = Sampler(None, (), is_discrete=True)  # in place of one that is none of `SAMPLERS`
 _OF_INTEGERS = frozenset(["integers", "randint"])
-_NOT_DRAWN = frozenset(["get_state", "seed", "set_state", "spawn", "tomaxint"])
+_NOT_DRAWN = frozenset(["get_state", "seed", "set_state", "spawn"])
 
 
 def _in_numpys_way(name: str, method):
     """Have NumPy draw where it computes; its methods may lack ``dtype=`` and ``out=``."""
+    by_jax = in_numpys_dtypes(method)
 
     @functools.wraps(method)
     def call(self, *args, **kwargs):
         is_numpys = self._numpys is not None and host_way.is_default()
         if not is_numpys or (name == "shuffle" and not isinstance(args[0], Array)):
-            return method(self, *args, **kwargs)
+            return by_jax(self, *args, **kwargs)
         draw = getattr(self._numpys, "random_sample" if name in ("ranf", "sample") else name, None)
         if draw is None:
-            return method(self, *args, **kwargs)
+            return by_jax(self, *args, **kwargs)
         try:
             return _drawn_in_numpys_way(name, draw, args, kwargs)
         except NotOnHost:
-            return method(self, *args, **kwargs)
+            return by_jax(self, *args, **kwargs)
 
     return call
 
@@ -627,22 +631,21 @@ def _in_numpys_way(name: str, method):
 def _drawn_in_numpys_way(name, draw, args, kwargs):
     """Return NumPy's numbers as an array in the host's memory."""
     out = kwargs.get("out")
-    dtype = resolve_dtype(kwargs["dtype"]) if "dtype" in kwargs else None
+    dtype = kwargs.get("dtype")
+    dtype = None if dtype is None else np.dtype(dtype)
     is_continuous = name in _BELOW_ONE or not SAMPLERS.get(name, _DISCRETE).is_discrete
     if dtype is not None and is_continuous and not np.issubdtype(dtype, np.floating):
         raise TypeError(f"Unsupported dtype {dtype!r} for {name}")
     kwargs = {key: x for key, x in kwargs.items() if key not in ("dtype", "out")}
     if name in _OF_INTEGERS:
         if len(args) < 4:  # else the dtype is the fourth of them
-            kwargs["dtype"] = dtype or default_dtype(int)
+            kwargs["dtype"] = dtype or np.dtype(int)
     elif out is not None and name != "permuted":  # whose result has the shape of its array
         given = inspect.signature(getattr(Generator, name)).bind(None, *args, **kwargs).arguments
         args = ()
         kwargs = {key: x for key, x in given.items() if key not in ("self", "dtype", "out")}
         kwargs["size"] = _size_of(given.get("size"), out)
     drawn = draw(*map(to_numpy, args), **{key: to_numpy(x) for key, x in kwargs.items()})
-    if isinstance(drawn, np.ndarray):
-        refuse_overflow(drawn, (dtype,))
     if dtype is not None and name not in _OF_INTEGERS:
         drawn = drawn.astype(dtype) if hasattr(drawn, "dtype") else dtype.type(drawn)
     kept = from_numpy(drawn, NUMPY, (dtype, *args))
@@ -657,8 +660,7 @@ def _drawn_by_numpy(draw, args, kwargs):
     args = [_on_host(x) for x in args]
     kwargs = {key: _on_host(x) for key, x in kwargs.items()}
     drawn = np.asarray(draw(*args, **kwargs))
-    refuse_overflow(drawn, ())
-    return ours(as_array(narrow(drawn, ())))
+    return ours(as_array(drawn))
 
 
 def default_rng(seed=None) -> Generator:

@@ -18,6 +18,7 @@ from ..mutable._at import AT
 from ..mutable._capacity._functions import of_elements
 from ..mutable._capacity._writing import accumulate_rows
 from ..mutable._elementwise import ELEMENTWISE
+from ..mutable._faces import mode_of
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._repairs import REPAIRS
@@ -60,7 +61,8 @@ def _in_numpys_way(
                     return computed_by_numpy(numpys_method.__get__(self._numpys), args, kwargs)
                 except NotOnHost:
                     pass
-            return method(self, *args, **kwargs)
+            with mode_of(NUMPY):
+                return method(self, *args, **kwargs)
 
         return call
 
@@ -94,9 +96,8 @@ class _Slices(NamedTuple):
 class ufunc:
     """A function of each element, as `numpy.ufunc`: ``out=``, ``where=``, ``dtype=``, and its methods.
 
-    Called with arrays, it computes in the dtype that NumPy has for theirs. With x64 off integers and floats
-    promote as JAX's: int32 with float32 is float32. Elements where ``where=`` is False are those of
-    ``out``, or 0.
+    Called with arrays, it computes in the dtype that NumPy has for theirs. Elements where ``where=`` is False
+    are those of ``out``, or 0.
 
     Parameters of a call
     --------------------
@@ -155,9 +156,11 @@ class ufunc:
                 return from_numpy(self._numpys(*operands), NUMPY, operands)
             except NotOnHost:
                 pass
-        return self._by_jax(*args, **kwargs)
+        with mode_of(NUMPY):
+            return self.by_jax(*args, **kwargs)
 
-    def _by_jax(self, *args, **kwargs):
+    def by_jax(self, *args, **kwargs):
+        """Return what a call does where JAX computes, in the dtypes of its x64 mode."""
         if len(args) == self.nin and any(map(may_have_room, args)):
             made = of_elements(self._of_values, args, kwargs, NUMPY)
             if made is not None:
@@ -187,6 +190,17 @@ class ufunc:
         parts = result if self.nout > 1 else (result,)
         made = [_placed(part, to, where, casting, args) for part, to in zip(parts, outs, strict=True)]
         return tuple(made) if self.nout > 1 else made[0]
+
+    def takes_weak_number(self, *operands) -> bool:
+        """Whether one of two operands is a Python number, which takes the dtype of the other."""
+        return self.nin == 2 and not _WEAK_TYPES.isdisjoint(map(type, operands))
+
+    def method_by_jax(self, method: str) -> Callable[..., Any]:
+        """Return what a method does where JAX computes, in the dtypes of its x64 mode."""
+        if method == "__call__":
+            return self.by_jax
+        decorated = getattr(ufunc, "_outer_of_arrays" if method == "outer" else method)
+        return functools.partial(getattr(decorated, "__wrapped__", decorated), self)
 
     def _check_binary(self, method: str):
         if self.nin != 2 or self.nout != 1:
@@ -355,15 +369,13 @@ class ufunc:
         A Python number takes the dtype of the array, as in a call, and as in NumPy from 2.6 on.
         """
         self._check_binary("outer")
-        if type(A) in _WEAK_TYPES or type(B) in _WEAK_TYPES:
-            return self(A, B, **options)
-        return self._outer_of_arrays(A, B, **options)
+        return (self if self.takes_weak_number(A, B) else self._outer_of_arrays)(A, B, **options)
 
     @_in_numpys_way(np.ufunc.outer)
     def _outer_of_arrays(self, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
         A = as_ours(A)
         B = as_ours(B)
-        return self(A[(..., *(None,) * B.ndim)] if B.ndim else A, B, **options)
+        return self.by_jax(A[(..., *(None,) * B.ndim)] if B.ndim else A, B, **options)
 
     def at(self, a: Array, indices: Any, b: ArrayLike | None = None, /) -> None:
         """Write ``f(a[indices], b)`` to ``a[indices]``, once for each index that comes again.

@@ -28,7 +28,8 @@ from ..mutable._array import (
 from ..mutable._capacity._functions import way_by_implementation, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
-from ..mutable._numpy_arguments import NotOnHost, refuse_overflow, to_numpy
+from ..mutable._faces import in_numpys_dtypes
+from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
@@ -65,10 +66,16 @@ _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 # On the host
 
 
-def computed_by_numpy(function, args, kwargs, are_positions=False, is_new=False):
-    """Return what NumPy's function gives for our arrays, which are all in the host's memory, else raise."""
+def computed_by_numpy(function, args, kwargs, module=NUMPY):
+    """Return what NumPy's function gives for our arrays, which are all in the host's memory, else raise.
+
+    The results are arrays of a namespace, in its dtypes.
+    """
     operands = [to_numpy(x) for x in args]
     options = {name: to_numpy(x) for name, x in kwargs.items()} if kwargs else kwargs
+    if module != NUMPY:
+        operands = [in_jaxs_dtypes(x) for x in operands]
+        options = {name: in_jaxs_dtypes(x) for name, x in options.items()}
     result = function(*operands, **options)
     is_array = type(result) is np.ndarray
     if is_array:
@@ -78,11 +85,9 @@ def computed_by_numpy(function, args, kwargs, are_positions=False, is_new=False)
     if options:
         out = kwargs.get("out")
         if out is not None:
-            return _written_to(out, result)
+            return _written_to(out, result, module)
         operands += options.values()
-    if is_new and is_array:
-        refuse_overflow(result, operands)
-    arrays = from_numpy(result, NUMPY, operands, are_positions)
+    arrays = from_numpy(result, module, operands)
     if type(result) is tuple:  # a positional argument may be the ``out`` of some of the results
         targets = [(x, host) for x, host in zip(args, operands, strict=False) if isinstance(x, Array)]
         pairs = zip(result, arrays, strict=True)
@@ -98,14 +103,14 @@ def _target_or_array(part, array, targets):
     return array
 
 
-def _written_to(out, result):
+def _written_to(out, result, module):
     """Return what ``out=`` was given; for None in a tuple NumPy's new result."""
     if type(out) is not tuple:
         return out
     if len(out) == 1:
         return out[0]
     pairs = zip(out, result, strict=True)
-    return tuple([from_numpy(part, NUMPY) if target is None else target for target, part in pairs])
+    return tuple([from_numpy(part, module) if target is None else target for target, part in pairs])
 
 
 def in_numpys_way(name: str, numpys, function, is_new: bool = False):
@@ -113,19 +118,19 @@ def in_numpys_way(name: str, numpys, function, is_new: bool = False):
 
     ``is_new`` is said of functions that make arrays of numbers, which go where JAX puts those.
     """
-    are_positions = name in RETURNS_POSITIONS
     is_numpys = host_way.is_default if is_new else host_way.is_eager
+    by_jax = in_numpys_dtypes(function)
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         if is_numpys():
             try:
-                return computed_by_numpy(numpys, args, kwargs, are_positions, is_new)
+                return computed_by_numpy(numpys, args, kwargs)
             except NotOnHost:
                 pass
             except TypeError as error:
                 raise error_of_several(error) or error from None
-        return function(*args, **kwargs)
+        return by_jax(*args, **kwargs)
 
     return call
 

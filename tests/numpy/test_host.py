@@ -184,43 +184,6 @@ def test_the_environment_chooses(way):
     assert (x._host is None) == (way == "jaxs")
 
 
-# With x64 off.
-DTYPES = """
-float32 zeros(2)
-int32 arange(3)
-float32 array([1.5])
-float32 array([1, 2]).mean()
-float64 zeros(2, np.float64)
-float64 zeros(2, np.dtype('float64'))
-float64 zeros(2, 'float64') + 1
-float64 ones(2, 'f8').sum()
-float32 ones(2, float)
-int64 ones(2, np.int64) * 2
-int32 ones(3, 'f8').argmax()
-int32 array([1], 'i8').argsort()
-float32 linspace(0, 1, 3)
-float32 ones(2, 'i4') / np.ones(2, 'i4')
-float64 float64(2)
-float64 ones(2, 'f4') * np.float64(2)
-float64 array(np.float64(1))
-float32 full(2, 1.5)
-float32 ones(2).astype(float)
-int32 ones(2).astype('f8').astype(int)
-float32 random.default_rng(0).random(2)
-int32 random.default_rng(0).integers(5, size=2)
-"""
-
-
-def test_dtypes_with_x64_off():
-    with jax.enable_x64(False):
-        for line in DTYPES.strip().splitlines():
-            dtype, _, text = line.partition(" ")
-            assert eval(f"np.{text}", {"np": ours}).dtype == dtype, text
-        for text in ("array([2**40])", "arange(2**40, 2**40 + 2)", "full(2, 2**40)", "array(2**40)"):
-            with pytest.raises(OverflowError):
-                eval(f"np.{text}", {"np": ours})
-
-
 @ON_HOST
 def test_memory_has_the_order_that_is_asked_for(way):
     rows = np.arange(6.0).reshape(2, 3)

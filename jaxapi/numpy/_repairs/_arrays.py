@@ -475,7 +475,12 @@ def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):
         refuse(jnp.asarray(condition).dtype != np.bool, TypeError, text)
     if not isinstance(default, (int, float, complex)):  # which are weak
         *choicelist, default = together([*choicelist, jnp.asarray(default)])
-    return jnp.select(condlist, choicelist, default)
+    if not condlist:
+        return jnp.select(condlist, choicelist, default)  # which raises
+    chosen = jnp.asarray(default, jnp.result_type(*choicelist, default))
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        chosen = jnp.where(condition, choice, chosen)
+    return chosen
 
 
 def nonzero(a: Array):
@@ -501,8 +506,8 @@ def _extreme(name):
                 return extreme
             return jnp.where(has_nan, _first_of(a, is_nan, axis).reshape(extreme.shape), extreme)
         is_extreme = a == extreme_of_axis(a, axis, keepdims=True)
-        position = jnp.argmax(is_extreme, axis, keepdims=keepdims)
-        return jnp.where(has_nan, jnp.argmax(is_nan, axis, keepdims=keepdims), position)
+        position = jaxapi.argmax(is_extreme, axis=axis, keepdims=keepdims)
+        return jnp.where(has_nan, jaxapi.argmax(is_nan, axis=axis, keepdims=keepdims), position)
 
     return of_axis
 
@@ -515,7 +520,7 @@ def _first_of(a, chosen, axis):
     last = range(-len(axes), 0)
     lines = jnp.moveaxis(a, axes, last).reshape(*other_lengths, size)
     chosen = jnp.moveaxis(jnp.broadcast_to(chosen, a.shape), axes, last).reshape(lines.shape)
-    positions = jnp.argmax(chosen, -1)
+    positions = jaxapi.argmax(chosen, axis=-1)
     return jnp.take_along_axis(lines, positions[..., None], -1)[..., 0]
 
 
