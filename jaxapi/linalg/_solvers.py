@@ -349,7 +349,8 @@ def norms_of_matrices(x, *, keepdims=False, ord="fro"):
     rows, columns = x.shape[-2:]
     is_zero = (x == 0).all(axis=(-2, -1))
     # A decomposition of zeros has no second slopes. This one's singular values differ.
-    of_other_matrix = jnp.eye(rows, columns, dtype=x.dtype) * jnp.arange(1, columns + 1, dtype=x.dtype)
+    numbers = jnp.arange(1, columns + 1, dtype=x.dtype)
+    of_other_matrix = jnp.broadcast_to(jnp.eye(rows, columns, dtype=x.dtype) * numbers[None], x.shape)
     norm = reduce(singular_values(jnp.where(is_zero[..., None, None], of_other_matrix, x)), axis=-1)
     norm = jnp.where(is_zero, 0, norm)
     return norm[..., None, None] if keepdims else norm
