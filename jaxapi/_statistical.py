@@ -10,7 +10,7 @@ from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ._core._docs import Completion, of_standard, sharing
-from ._core._dtypes import lacks_64_bits, refuse_complex, x64_for
+from ._core._dtypes import has_64_bits, is_lowered_narrow, lacks_64_bits, refuse_complex, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._exact import exact, exact_norm
 from ._core._programs import compiled
@@ -40,7 +40,7 @@ def _prod(
     x = jnp.asarray(a)
     if dtype is not None and out is None:
         x = x.astype(dtype)
-    if not _has_own_derivative(x):
+    if not _has_own_derivative(x, is_lowered_narrow()):
         return jnp.prod(a, axis, dtype, out, keepdims, initial, where, promote_integers)
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim, "axis")
     if where is not None:
@@ -53,9 +53,10 @@ def _prod(
     return lax.expand_dims(product, axes) if keepdims else product
 
 
-def _has_own_derivative(x) -> bool:
+def _has_own_derivative(x, is_narrow: bool) -> bool:
     """Say whether JAX cannot differentiate products of it: 64 bits with x64 mode off are cut on the way."""
-    return x.size > 0 and lacks_64_bits(x) and jnp.issubdtype(x.dtype, jnp.inexact)
+    are_cut = lacks_64_bits(x) or (has_64_bits(x) and is_narrow)
+    return x.size > 0 and are_cut and jnp.issubdtype(x.dtype, jnp.inexact)
 
 
 @jax.custom_jvp
@@ -70,7 +71,7 @@ def _running_products(x):
 
 @_product.defjvp
 def _product_jvp(primals, tangents):
-    last = primals[0].shape[0] - 1
+    last = np.int32(primals[0].shape[0] - 1)
 
     def product(x):
         return jnp.take(_doubled(x), last, axis=0, mode="clip")
@@ -158,16 +159,16 @@ def cumulative_prod(
     >>> print(cumulative_prod(jnp.asarray([100, 100, 100], dtype="int8"), include_initial=True))
     [      1     100   10000 1000000]
     """
-    return _cumulative_prod(as_operand(x), static_axis(axis), dtype, include_initial)
+    return _cumulative_prod(as_operand(x), static_axis(axis), dtype, include_initial, is_lowered_narrow())
 
 
-@functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2, 3, 4), inline=True)
 @raises_as_numpy
-def _cumulative_prod(x, axis, dtype, include_initial):
+def _cumulative_prod(x, axis, dtype, include_initial, is_narrow):
     x = jnp.asarray(x)
     if dtype is None:
         dtype = _accumulator(x.dtype)
-    if not _has_own_derivative(x.astype(dtype)) or (axis is None and x.ndim != 1):
+    if not _has_own_derivative(x.astype(dtype), is_narrow) or (axis is None and x.ndim != 1):
         return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
     axis = normalize_axis_index(0 if axis is None else axis, x.ndim)
     products = _running_products(jnp.moveaxis(x.astype(dtype), axis, 0))

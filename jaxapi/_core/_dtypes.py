@@ -13,6 +13,7 @@ with int64 float32.
 import contextlib
 import functools
 import os
+import threading
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -22,11 +23,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._traces import in_a_trace
 from ._typing import Array, ArrayLike, DTypeLike
 
 __all__ = ["NARROWED", "WIDE", "allow_explicit_dtypes", "as_indices", "as_inexact", "check_dtype"]
 __all__ += ["default_dtype", "explicit_64_bits", "has_64_bits", "is_kept", "is_numpys", "is_registered"]
-__all__ += ["lacks_64_bits", "native_dtype"]
+__all__ += ["is_lowered_narrow", "lacks_64_bits", "native_dtype"]
 __all__ += [
     "promoted",
     "promoted_dtype",
@@ -35,7 +37,7 @@ __all__ += [
     "with_operands_promoted",
     "x64_as",
 ]
-__all__ += ["x64_for", "x64_mode", "x64_on"]
+__all__ += ["x64_for", "x64_inside", "x64_mode", "x64_on"]
 
 NARROWED = {
     dtype: np.dtype(narrow)
@@ -115,6 +117,43 @@ def x64_as(on: bool) -> AbstractContextManager[Any]:
 def x64_on() -> AbstractContextManager[Any]:
     """Return a context in which nothing loses its 64 bits."""
     return x64_as(True)
+
+
+class _Thread(threading.local):
+    is_inside = False  # of `x64_inside`, with x64 mode off around it
+
+
+_thread = _Thread()
+
+
+class _X64Inside:
+    """x64 mode, with this mode off around it."""
+
+    __slots__ = ("_mode", "_was_inside")
+
+    def __enter__(self) -> None:
+        self._was_inside = _thread.is_inside
+        self._mode = x64_on()
+        self._mode.__enter__()
+        _thread.is_inside = True
+
+    def __exit__(self, *error: Any) -> None:
+        _thread.is_inside = self._was_inside
+        self._mode.__exit__(*error)
+
+
+def x64_inside() -> AbstractContextManager[Any]:
+    """Return a context in which x64 mode is on, also while a transformation around it has it off."""
+    return _AS_IT_IS if x64_mode() else _X64Inside()
+
+
+def is_lowered_narrow() -> bool:
+    """Whether what is traced now is lowered, and transposed, where x64 mode is off, around `x64_inside`.
+
+    Some of JAX's operations choose the bits of their constants there: those of 64 bits raise, or lose half of
+    them.
+    """
+    return _thread.is_inside and in_a_trace()
 
 
 def x64_for(*dtypes: np.dtype) -> AbstractContextManager[Any]:

@@ -10,7 +10,16 @@ import numpy as np
 import jaxapi
 
 from .._core._constants import constant
-from .._core._dtypes import NARROWED, WIDE, is_numpys, lacks_64_bits, promoted_dtype, x64_for, x64_mode
+from .._core._dtypes import (
+    NARROWED,
+    WIDE,
+    is_lowered_narrow,
+    is_numpys,
+    lacks_64_bits,
+    promoted_dtype,
+    x64_for,
+    x64_mode,
+)
 from .._core._errors import numpy_error
 from .._core._programs import compiled, in_a_trace
 from .._elementwise._division import float_floor_divide
@@ -18,7 +27,6 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._missing import _RENAMED
-from ._faces import is_lowered_narrow
 from ._promotion import cast
 from ._selection import Part, computed_of_parts
 

@@ -14,13 +14,13 @@ import jax.random as jr
 import numpy as np
 
 from .._core._constants import constant
-from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_on
+from .._core._dtypes import default_dtype, is_lowered_narrow, resolve_dtype, x64_for, x64_on
 from .._core._errors import refuse_traced
 from .._core._programs import any_traced, compiled, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy
-from ..mutable._faces import in_numpys_dtypes, is_lowered_narrow
+from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._samplers import ON_HOST_ALONE, SAMPLERS, Sampler
 from ._wrap import as_option, as_ours, as_type, into, ours, value_of

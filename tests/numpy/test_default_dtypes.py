@@ -243,6 +243,26 @@ def test_derivatives_where_jax_takes_narrow_zeros(text, x64):
 
 
 @pytest.mark.parametrize("x64", [False, True])
+def test_derivatives_by_jax_of_products_and_padding(x64):
+    texts = ["np.prod(x)", "np.cumprod(x)", "np.nancumprod(x)", "np.pad(x, (1, 2), constant_values=3)"]
+
+    def losses(np, x):
+        return [(evaluate(np, text, None, x) ** 2).sum() for text in texts]
+
+    at = X + 0.01
+    steps = 1e-6 * np.eye(3)
+    expected = [np.subtract(losses(np, at + h), losses(np, at - h)) / 2e-6 for h in steps]
+    with jax.enable_x64(x64):
+        x = ours.asarray(at)
+        ours.prod(x), ours.cumprod(x)  # what is compiled of values is not what is differentiated
+        slopes = jax.jacrev(lambda x: [each._value for each in losses(ours, x)])(x)
+        for made, of_numpy in zip(slopes, np.transpose(expected), strict=True):
+            (slope,) = leaves(made)
+            assert slope.dtype == np.float64
+            np.testing.assert_allclose(slope, of_numpy, 1e-7, 1e-8)
+
+
+@pytest.mark.parametrize("x64", [False, True])
 def test_loops_of_jax(x64):
     with jax.enable_x64(x64):
         x = ours.asarray(X)

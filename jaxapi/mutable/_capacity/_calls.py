@@ -8,6 +8,7 @@ raises, takes the exact arrays.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ __all__ = ["call_on_rows", "call_on_values"]
 _PROGRAMS_KEPT = 1024
 _OPTIONS = (bool, int, float, complex, str, type, np.dtype, type(None), type(np._NoValue))
 _RETURN_INTEGERS = frozenset(
-    ["argmax", "argmin", "argsort", "count_nonzero", "lexsort", "nanargmax", "nanargmin"]
+    ["argmax", "argmin", "argsort", "count_nonzero", "lexsort", "matrix_rank", "nanargmax", "nanargmin"]
 )
 _INT32 = jax.ShapeDtypeStruct((), np.int32)
 
@@ -73,6 +74,8 @@ class _Sequence(NamedTuple):
     parts: tuple[Any, ...]
 
 
+# The rows of arrays by the identities of these, and whether those are transposed.
+_RowsOfArrays = dict[int, tuple[Rows, bool]]
 _COUNT = "the number of rows"  # in the place of an argument that is it, as in a shape
 
 
@@ -86,11 +89,11 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
     ``function`` takes and returns arrays of ours, and looks at no values. The longest arrays have rows, and
     those of other lengths, such as matrices of weights, are exact; or else the other way round.
     """
-    found: list[Rows] = []
+    found: _RowsOfArrays = {}
     _find_rows(args, found)
     if kwargs:
         _find_rows(kwargs.values(), found)
-    for count in sorted({rows.count for rows in found}, reverse=True):
+    for count in sorted({rows.count for rows, _ in found.values()}, reverse=True):
         made = _call_for_count(function, module, args, kwargs, found, count)
         if made is not None:
             return made
@@ -102,7 +105,7 @@ def _call_for_count(
     module: str,
     args: tuple,
     kwargs: dict[str, Any],
-    found: list[Rows],
+    found: _RowsOfArrays,
     count: int,
 ) -> Any:
     """Return what a call makes where arrays of one length have rows; None where it needs exact arrays.
@@ -113,7 +116,7 @@ def _call_for_count(
         reader = _Reader(found, count, others_have_rows)
         try:
             parts = tuple([reader.read(x) for x in args])
-            named = tuple([(name, reader.read(x)) for name, x in kwargs.items()]) if kwargs else ()
+            named = tuple([(name, reader.read_named(name, x)) for name, x in kwargs.items()])
         except _NeedsExactArrays:
             return None
         if len(reader.values) > 1 and not has_own_length(*reader.values):
@@ -140,15 +143,16 @@ def _of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
     return of_arrays
 
 
-def _find_rows(args: Iterable[Any], found: list[Rows]) -> None:
-    """Put the rows of arrays among arguments into a list, in their order."""
+def _find_rows(args: Iterable[Any], found: _RowsOfArrays) -> None:
+    """Keep the rows of arrays among arguments by the arrays' identities."""
     for x in args:
         if type(x) is Array:
             rows = x._rows()
-            if rows is None and x._view is not None:
+            is_transposed = rows is None and x._view is not None
+            if is_transposed:
                 rows = rows_of_transpose(x)
             if rows is not None:
-                found.append(rows)
+                found[id(x)] = rows, is_transposed
         elif type(x) in (list, tuple):
             _find_rows(x, found)
 
@@ -157,17 +161,17 @@ class _Reader:
     """Reads the arguments of a call: the values of arrays, and what a program is kept by."""
 
     __slots__ = (
-        *("_has_rows", "_others_have_rows", "_rows"),
+        *("_found", "_has_first", "_others_have_rows"),
         *("count", "found_others", "least", "length", "values"),
     )
 
-    def __init__(self, found: list[Rows], count: int, others_have_rows: bool):
-        """Take the rows of all arrays, which length has rows, and whether all of that length have."""
-        self._rows = iter(found)
+    def __init__(self, found: _RowsOfArrays, count: int, others_have_rows: bool):
+        """Take the rows of arrays, the length that has rows, and whether all of it have, or the first."""
+        self._found = found
         self._others_have_rows = others_have_rows
-        self._has_rows = False
+        self._has_first = False
         self.count = count
-        self.length = max([len(rows.value) for rows in found if rows.count == count])
+        self.length = max([len(rows.value) for rows, _ in found.values() if rows.count == count])
         # A power of 2: what more rows than columns decide is decided for most numbers of rows.
         self.least = max(1 << self.count.bit_length() - 1, least_rows_with_room())
         self.values: list[Any] = []
@@ -185,22 +189,27 @@ class _Reader:
             self.found_others = True
             return _COUNT if self._others_have_rows else _Option(int, x)
         if isinstance(x, (float, complex)):
-            return _Option(type(x), x, repr(x))
+            return _Option(type(x), _same_nan(x), repr(x))
+        if isinstance(x, (type, np.dtype)):
+            return _Option(np.dtype, _dtype(x))
         if isinstance(x, _OPTIONS):
             return _Option(type(x), x)
         raise _NeedsExactArrays
 
+    def read_named(self, name: str, x: Any) -> Any:
+        """Do so with an argument that is given by its name."""
+        return self.read(_dtype(x) if name == "dtype" and type(x) is str else x)
+
     def _read_array(self, x: Array) -> _Operand:
-        has_rows = x._buffer is not None or x._rows() is not None
-        is_transposed = not has_rows and x._view is not None and rows_of_transpose(x) is not None
-        if not has_rows and not is_transposed:
+        found = self._found.get(id(x))
+        if found is None:
             return self._read_value(x._value, x._is_scalar)
-        rows = next(self._rows)
-        is_other = rows.count == self.count and self._has_rows
+        rows, is_transposed = found
+        is_other = rows.count == self.count and self._has_first
         self.found_others = self.found_others or is_other
         if rows.count != self.count or (is_other and not self._others_have_rows):
             return self._read_value(x._value, is_scalar=False)
-        self._has_rows = True
+        self._has_first = True
         value = with_rows(rows.value, self.length)
         self.values.append(value)
         return _Operand(value.shape, value.dtype, True, is_transposed, False)
@@ -216,6 +225,23 @@ class _Reader:
         return _Operand(value.shape, value.dtype, has_rows, False, is_scalar)
 
 
+def _dtype(x: Any) -> np.dtype:
+    """Return the dtype that is asked for: of Python's types the default, before a context changes it."""
+    try:
+        return resolve_dtype(x)
+    except TypeError:
+        raise _NeedsExactArrays from None
+
+
+def _same_nan(x: Any) -> Any:
+    """Return a number; NaN as the one object that equals itself among the keys of a dict."""
+    if x == x:
+        return x
+    if type(x) is not float:
+        raise _NeedsExactArrays
+    return math.nan
+
+
 @functools.lru_cache(maxsize=_PROGRAMS_KEPT)
 def _program(
     function: Callable[..., Any],
@@ -226,7 +252,7 @@ def _program(
     least: int,
     is_x64: bool,
 ) -> _Program | None:
-    """Return the program of a call; None where it needs exact arrays."""
+    """Return the program of a call, in x64 mode or not; None where it needs exact arrays."""
     try:
         return _Program(_Call(function, module, parts, named), length, least)
     except Exception:  # of the function, which raises it for exact arrays, too, or of what is refused
@@ -250,7 +276,7 @@ class _Call(NamedTuple):
     def dtypes(self) -> list[np.dtype]:
         """Return the dtypes of arrays, and those that are asked for."""
         options = [x for x in (*self.parts, *[x for _, x in self.named]) if isinstance(x, _Option)]
-        asked_for = [resolve_dtype(x.value) for x in options if isinstance(x.value, (type, np.dtype))]
+        asked_for = [x.value for x in options if x.type is np.dtype]
         return [*[x.dtype for x in self.operands()], *asked_for]
 
     def of(self, arrays: Iterator[Array], number_of_rows: Any) -> Any:

@@ -149,6 +149,13 @@ def _is_of_rows(equation: Any) -> bool:
     return any(map(_has_rows, variables)) or mentions_length(tuple(equation.params.values()))
 
 
+def _check_lengths(variable: Any) -> None:
+    """Refuse axes of which buffers have less than what counts, and those whose positions are no int32."""
+    for each in getattr(variable.aval, "shape", ()):
+        if isinstance(each, Length) and (each.times < 0 or each.most > _INT32_MAX):
+            raise Refused("a length")
+
+
 _TAKING_NUMBERS = frozenset(["convert_element_type", "jit", "pjit"])
 
 
@@ -201,6 +208,8 @@ class _Evaluation:
         return [value_of(variable) for variable in jaxpr.outvars]
 
     def _results(self, equation: Any, operands: list[Any]) -> Sequence[Any]:
+        for variable in (*equation.invars, *equation.outvars):
+            _check_lengths(variable)
         name = equation.primitive.name
         rule = _RULES.get(name)
         if rule is not None:
@@ -322,7 +331,7 @@ def _solved(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[A
 
 def _length(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
     length = equation.params["length"]
-    number = jnp.asarray(self._number(length)).astype(equation.outvars[0].aval.dtype)
+    number = length.of(jnp.asarray(self.count).astype(equation.outvars[0].aval.dtype))
     self._lengths.append((number, length))
     return [number]
 

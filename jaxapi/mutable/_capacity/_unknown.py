@@ -235,8 +235,8 @@ class Length:
         return self.unknown.refuse("==")
 
     def __bool__(self) -> bool:
-        """Whether it is not 0."""
-        return self != 0
+        """Whether it is not 0, for every number of rows."""
+        return self.least > 0 or self.most < 0 or self.unknown.refuse("a truth")
 
     def __hash__(self) -> int:
         """Return a hash for JAX, which keeps programs by shapes; who else asks looks the number up."""

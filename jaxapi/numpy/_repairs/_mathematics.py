@@ -11,10 +11,10 @@ import numpy as np
 import jaxapi
 from jaxapi import divide
 
+from ..._core._dtypes import is_lowered_narrow
 from ..._core._programs import any_traced, is_traced
 from ...linalg._matrices import full_precision
 from ...mutable._elementwise import ELEMENTWISE
-from ...mutable._faces import is_lowered_narrow
 from ...mutable._promotion import cast, result_dtype, together
 from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
 
@@ -26,8 +26,20 @@ sinc tensordot trapezoid tri unwrap vdot
 __all__ = _NAMES.split()
 
 
+def _cumprod(x: Array, axis: int):
+    return jaxapi.cumulative_prod(x, axis=axis, dtype=x.dtype)
+
+
+def _nancumprod(x: Array, axis: int):
+    return _cumprod(jnp.where(jnp.isnan(x), jnp.ones((), x.dtype), x), axis)
+
+
+# The standard's products have derivatives of 64 bits also where they are lowered narrow.
+_RUNNING = {"cumprod": _cumprod, "cumsum": jnp.cumsum, "nancumprod": _nancumprod, "nancumsum": jnp.nancumsum}
+
+
 def _cumulative(name):
-    function = getattr(jnp, name)
+    function = _RUNNING[name]
     total = jnp.sum if name.endswith("sum") else jnp.prod
 
     def of_axis(a: Array, axis=None, dtype=None):
