@@ -18,7 +18,7 @@ from ._devices import cpu_device
 from ._dtypes import x64_for
 from ._programs import any_traced, in_a_trace
 
-__all__ = ["KEPT", "capacity", "cut", "first_rows", "has_own_length", "tensor_of"]
+__all__ = ["KEPT", "capacity", "cut", "first_rows", "has_own_length", "is_cut_as_view", "tensor_of"]
 
 # The bytes of a row for `capacity` where the buffer itself is kept: whatever is in them, arrays of one length
 # have buffers of one length, and fit each other.
@@ -127,15 +127,13 @@ def has_own_length(*arrays: Any) -> bool:
 
 
 def cut(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:
-    """Return the first `count` rows of results as JAX would: of their dtypes, bound to a device if they are.
+    """Return the first `count` rows of results as JAX would: of their dtypes, and bound to their device."""
+    return tuple(first_rows(count, array)[0] if is_cut_as_view(array) else array[:count] for array in arrays)
+
+
+def is_cut_as_view(array: jax.Array) -> bool:
+    """Whether the first rows are a view of the memory; else JAX slices, which compiles for each length.
 
     What DLPack describes is bound to its device, which matters where there are several, and has no weak type.
-    There JAX slices, which compiles for each length.
     """
-    is_one_device = jax.device_count() == 1
-    return tuple(
-        first_rows(count, array)[0]
-        if (array.committed or is_one_device) and not array.weak_type
-        else array[:count]
-        for array in arrays
-    )
+    return (array.committed or jax.device_count() == 1) and not array.weak_type

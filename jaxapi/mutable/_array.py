@@ -16,6 +16,7 @@ import numpy as np
 from .._core._devices import in_host_memory
 from .._core._dtypes import refuse_complex, x64_mode
 from .._core._errors import error_of_several
+from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
@@ -487,6 +488,8 @@ class Array(Storage):
                 return False
             view = view.owner._view
         owner = self._owner
+        if owner._buffer is not None and not is_cut_as_view(owner._buffer._value):
+            return False
         is_small = owner.nbytes <= _READ_AS_A_WHOLE
         return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._typed)
 

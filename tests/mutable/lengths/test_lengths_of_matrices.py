@@ -293,7 +293,7 @@ def test_matrices_of_rows(xp, dtype):
         x = xp.asarray(host)
         inverse = xp.linalg.pinv(x)
         assert_mutable(inverse, np.linalg.pinv(host))
-        assert_mutable(inverse @ x, np.eye(3), 1e-3)
+        assert_mutable(inverse @ x, np.eye(3, dtype=host.dtype), 1e-3)
         exact = exactly(xp, host)
         orders = ("fro", "nuc", 1, 2, np.inf, -1, -2, -np.inf) if count == 70 else ("fro", "nuc")
         for order in orders:
