@@ -63,7 +63,7 @@ def test_radius_search_of_many_queries(boxsize, one_radius):
     """Lists, numbers and arrays belong to their queries, however many there are."""
     points, x = queries(3, np.uint8)[:300] % 7, queries(3, np.float64)
     tree = KDTree(points, boxsize=boxsize)
-    r = 2.0 if one_radius else np.random.default_rng(0).integers(-1, 4, MANY)
+    r = 2.0 if one_radius else np.random.default_rng(0).integers(0, 4, MANY)
     radii = np.broadcast_to(r, MANY)
     few = [
         tree.query_ball_point(part, radius)
