@@ -280,10 +280,10 @@ class TestWithin:
     @pytest.mark.thorough
     def test_radii_of_each_query(self, near):
         tree, queries, _, scipy_tree = near
-        radii = np.linspace(-1, 3, len(queries)).astype(np.float32)
-        expected = scipy_tree.query_ball_point(np.asarray(queries), np.maximum(radii, 0), return_length=True)
+        radii = np.linspace(0, 3, len(queries)).astype(np.float32)
+        expected = scipy_tree.query_ball_point(np.asarray(queries), radii, return_length=True)
         found = tree.query_ball_point(queries, radii, return_length=True)
-        np.testing.assert_array_equal(found, np.where(radii < 0, 0, expected))
+        np.testing.assert_array_equal(found, expected)
 
     @pytest.mark.thorough
     def test_all_neighbours(self, near):
