@@ -182,12 +182,9 @@ class _Reader:
         if type(x) is Array:
             return self._read_array(x)
         if type(x) in (list, tuple):
-            return _Sequence(type(x), tuple([self.read(part) for part in x]))
+            return _Sequence(type(x), tuple([self._read_part(part) for part in x]))
         if isinstance(x, (jax.Array, np.ndarray)):
             return self._read_value(x, is_scalar=False)
-        if type(x) is int and x == self.count:
-            self.found_others = True
-            return _COUNT if self._others_have_rows else _Option(int, x)
         if isinstance(x, (float, complex)):
             return _Option(type(x), _same_nan(x), repr(x))
         if isinstance(x, (type, np.dtype)):
@@ -195,6 +192,13 @@ class _Reader:
         if isinstance(x, _OPTIONS):
             return _Option(type(x), x)
         raise _NeedsExactArrays
+
+    def _read_part(self, x: Any) -> Any:
+        """Do so with a part of a sequence, such as a length of a shape; elsewhere integers are operands."""
+        if type(x) is not int or x != self.count:
+            return self.read(x)
+        self.found_others = True
+        return _COUNT if self._others_have_rows else _Option(int, x)
 
     def read_named(self, name: str, x: Any) -> Any:
         """Do so with an argument that is given by its name."""

@@ -142,6 +142,14 @@ def test_arrays_that_are_as_long_by_accident():
         np.testing.assert_array_equal(np.asarray(xp.pad(xp.asarray(x), (21, 0))), np.pad(x, (21, 0)))
 
 
+def test_a_number_that_is_that_of_the_rows_changes_no_dtype():
+    _, v, k = arrays(jaxapi.numpy, 70)
+    _, host, numbers = arrays(np, 70)
+    for xp, given, integers in ((jaxapi.numpy, v, k), (np, host, numbers)):
+        made = xp.select([given > 0], [given], 70), xp.max(integers, initial=70), xp.trapezoid(given, dx=70)
+        assert [each.dtype for each in made] == [np.float32, np.int32, np.float32]
+
+
 def test_errors_are_those_of_exact_arrays():
     xp = jaxapi.numpy
     x, v, _ = arrays(xp, 70)
