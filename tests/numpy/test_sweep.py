@@ -14,6 +14,7 @@ import zlib
 import jax
 import numpy as np
 import pytest
+from rooms import poison_rooms
 
 import jaxapi.numpy as ours
 from jaxapi.mutable import _host_way
@@ -439,8 +440,10 @@ def test_floats(part, way):
 
 @pytest.mark.daily
 @pytest.mark.parametrize("part", range(PARTS))
-def test_integers_or_complex_numbers(part, way):
-    """Each statement is tried with one of both."""
+def test_integers_or_complex_numbers_with_room(part, way, monkeypatch):
+    """Each statement is tried with one of both, JAX's way in buffers with rows that do not count."""
+    if way == "jaxs":
+        poison_rooms(monkeypatch, exact_up_to=1)
     check_inputs(way, ALL_INPUTS, [(part, ONE_IN_TWO[part % 2])], PARTS)
 
 

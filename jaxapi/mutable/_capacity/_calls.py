@@ -358,7 +358,10 @@ class _Program:
             oriented = jnp.matrix_transpose(value) if operand.is_transposed else value
             arrays.append(wrap(oriented, self._call.module, operand.is_scalar))
         results: list[Array] = []
+        given = [array._value for array in arrays]
         self._form = _form_of(self._call.of(iter(arrays), number_of_rows), results)
+        if any(array._value is not value for array, value in zip(arrays, given, strict=True)):
+            raise Refused("a write")  # such as to out=, which the caller's array would not see
         self._parts = [_Part(x._is_scalar) for x in results]
         return [x._value for x in results]
 
