@@ -543,6 +543,9 @@ np.ravel_multi_index(([0, 3], [-1, 5]), (3, 4), mode=('wrap', 'raise'))
 np.ravel_multi_index(([0, 3], [-1, 5]), (3, 4), mode=('wrap',))
 np.ravel_multi_index(([0, 3], [-1, 5]), (3, 4, 5))
 np.ravel_multi_index(([3], [1]), (2**20, 2**20))
+np.ravel_multi_index((b, b), (2, 2))
+np.ravel_multi_index((b, b), (2, 2), mode=('wrap', 'clip'))
+np.unravel_index(b, (2, 2))
 np.indices((2, 3), dtype='int8')
 np.indices((2, 3), sparse=True)
 np.take(m, [0, 11])
@@ -821,6 +824,9 @@ np.linalg.cross(m, m)
 np.linalg.vecdot(m, 3.0)
 np.linalg.matrix_transpose(x)
 np.linalg.matrix_power(i[:4].reshape(2, 2), 3)
+np.linalg.matrix_power(i[:4].reshape(2, 2), 0)
+np.linalg.matrix_power(i[:4].reshape(2, 2), 1)
+np.linalg.matrix_power(b[:4].reshape(2, 2), 2)
 np.linalg.matrix_power(i[:4].reshape(2, 2) + np.eye(2, dtype=int), -2)
 np.linalg.diagonal(t, offset=1)
 np.linalg.trace(t, offset=-1)
@@ -953,6 +959,192 @@ u.view('int8')
 x.view('int64')
 x.byteswap().dtype
 """.strip().splitlines()
+
+
+WRITES = """
+np.copyto(x, 1, where=i)
+np.copyto(x, 1, where=b)
+np.copyto(x, w, where=i > 2)
+np.copyto(x, 1, where=0)
+np.copyto(x, 1, where=1)
+np.copyto(i, x)
+np.copyto(i, x, casting='unsafe')
+np.copyto(i, 2.5)
+np.copyto(u, 300)
+np.copyto(u, -1, casting='unsafe')
+np.copyto(b, 2)
+np.copyto(m, x[:4])
+np.copyto(m, x)
+np.copyto(m.T, 3, where=m.T > 2)
+np.copyto(i, 1j)
+np.place(x, b, [8, 9])
+np.place(x, b, [])
+np.place(x, b[1:], [8])
+np.place(m, m > 1, w)
+np.put(x, [0, 2], [8, 9])
+np.put(x, [0, 2, 4], [8, 9])
+np.put(x, [7], 1)
+np.put(x, [-7], 1)
+np.put(x, [-8], 1)
+np.put(x, [7, -8], [1, 2], mode='wrap')
+np.put(x, [7, -8], [1, 2], mode='clip')
+np.put(x, [0], 1, mode='other')
+np.put(i, [0, 1], 2.5)
+np.put(i, [0, 1], [2, 9])
+np.put(u, [0], 300)
+np.put(u, [0], x)
+np.put(x, [], 1)
+np.put(x, [0], [])
+np.put(e, [0], 1)
+np.put(m.T, [1, 2], [8, 9])
+np.put(m, [[1, 2], [0, 3]], [8, 9, 7])
+np.putmask(x, b, [8, 9])
+np.putmask(x, b, [])
+np.putmask(x, b[1:], 8)
+np.putmask(i, b, 2.5)
+np.putmask(i, b, x)
+np.putmask(i, b, 1j)
+np.putmask(i, i, -1)
+np.putmask(u, u > 3, 300)
+np.fill_diagonal(m, 7)
+np.fill_diagonal(m, [7, 8])
+np.fill_diagonal(m.T, 7, wrap=True)
+np.fill_diagonal(x, 7)
+np.put_along_axis(m, np.asarray([[1], [0], [3]]), 9, 1)
+np.put_along_axis(m, np.asarray([[1], [0], [4]]), 9, 1)
+np.put_along_axis(m, np.asarray([1, 11]), [8, 9], None)
+np.put_along_axis(m, np.asarray([[1, 11]]), [8, 9], None)
+np.put_along_axis(m, np.asarray([1, 2]), 9, 1)
+np.add.at(x, [0, 0, 3], 1)
+np.add.at(x, [0, 0, 3], [1, 2, 4])
+np.add.at(i, [0, 0], 2.5)
+np.add.at(x, slice(2, 4), [1, 2])
+np.add.at(m, ([0, 0], [1, 1]), [3, 4])
+np.add.at(x, [7], 1)
+np.add.at(x, [0])
+np.negative.at(x, [0, 0, 1])
+np.subtract.at(x, [0, 0], [1, 2])
+np.multiply.at(x, [0, 0], 3)
+np.divide.at(x, [0, 0], 2)
+np.power.at(x, [2, 2], 2)
+np.ldexp.at(x, [0, 0, 1], 2)
+np.ldexp.at(x, [0, 0, 1], [2, 1, 3])
+np.maximum.at(z, [0, 1], 2)
+np.minimum.at(x, [0, 1], [NAN, -9])
+np.fmin.at(x, [0, 1], [NAN, -9])
+np.logical_and.at(b, [0, 1], False)
+np.bitwise_or.at(i, [0, 0], [1, 8])
+np.left_shift.at(i, [0, 0], 1)
+np.floor_divide.at(i, [0, 3], 2)
+np.hypot.at(x, [0, 0], 4)
+np.add(x, w, out=x)
+np.add(x, w, out=x, where=b)
+np.add(i, 1.5, out=i)
+np.add(i, 1.5, out=x)
+np.add(x[:4], m, out=m)
+np.add(m, 1, out=x)
+np.add(m, 1, out=x[:4])
+np.modf(x, out=(x, w))
+np.modf(x, x)
+np.divmod(x, 2, out=(x, w))
+np.sqrt(x, x)
+np.sum(m, axis=0, out=x[:4])
+np.sum(m, axis=0, out=x)
+np.sum(m, axis=1, out=i[:3])
+np.argmax(m, axis=1, out=i[:3])
+np.argmax(m, axis=1, out=x[:3])
+np.cumsum(m, axis=1, out=m)
+np.cumsum(i, out=x)
+np.cumprod(u, out=u)
+np.clip(x, 0, 1, out=x)
+np.round(x / 3, 1, out=x)
+np.mean(m, axis=0, out=x[:4])
+np.quantile(m, 0.3, axis=0, out=x[:4])
+np.median(m, axis=0, out=x[:4])
+np.take(x, [2, 0], out=w[:2])
+np.compress(b, x, out=w[:4])
+np.choose([0, 1], [[1.0, 2.0], [3.0, 4.0]], out=x[:2])
+np.dot(m, x[:4], out=w[:3])
+np.dot(m, x[:4], out=i[:3])
+np.matmul(m, x[:4], out=w[:3])
+np.einsum('ij->j', m, out=x[:4])
+np.concatenate([x[:3], w[:4]], out=x)
+np.stack([x[:2], w[:2]], out=m[:2, :2])
+np.nan_to_num(g, copy=False, nan=5)
+np.add.reduce(m, axis=0, out=x[:4])
+np.add.accumulate(x, out=x)
+np.multiply.outer(x[:3], w[:4], out=m)
+x.sort()
+m.sort(axis=0)
+z.sort()
+x.partition(2); x.sort()
+x.fill(2)
+i.fill(2.5)
+u.fill(300)
+x.put([0, 9], 1, mode='clip')
+x.resize(3)
+m.resize((2, 2))
+x.itemset(3)
+x.setflags(write=False); x[0] = 1
+x.real = 3
+z.real = x[:5]
+z.imag[1:] = 7
+x.flat = [1, 2]
+m.flat[3] = 9
+m.flat[[0, 5]] = [8, 9]
+m.T.flat = 3
+x[b] = 3
+x[b] = [1, 2, 3, 4]
+x[b] = [1, 2]
+m[m > 1] = -1
+m[:, [0, 2]] = 9
+m[[0, 1], [1, 2]] += 5
+m[1:][:, ::2] = 7
+m[..., -1] *= 2
+x[2:5] = x[3:6]
+x[::-1] = x
+i += 1.5
+u += 255
+u -= 300
+u //= 2
+i /= 2
+i **= 2
+i **= -1
+x %= 2
+i <<= 1
+b &= i
+b |= b[::-1]
+m @= m[:, :3]
+x @= x
+x += m
+z += 1
+x += 1j
+""".strip().splitlines()
+
+
+def left_behind(code, module):
+    names = {name: module.array(x.copy()) for name, x in ARRAYS.items()}
+    given = {"np": module, "NAN": NAN, "INF": INF, **names}
+    try:
+        exec(code, given)
+    except Exception as error:
+        return error, [names[name] for name in names]
+    return None, [given[name] for name in names]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("line", WRITES)
+def test_write(line):
+    """What all arrays hold then, also where it raises."""
+    code = compile(line, "<line>", "exec")
+    with jax.enable_x64(True):
+        error, made = left_behind(code, ours)
+    expected_error, expected = left_behind(code, np)
+    if expected_error is None:
+        assert error is None, error
+    else:
+        check_same(error, expected_error)
+    check_same(made, expected)
 
 
 @pytest.fixture(autouse=True)
