@@ -919,6 +919,16 @@ np.ndim(m)
 np.size(m, 1)
 np.shape(t)
 list(np.ndenumerate(m))[5][0]
+np.lib.stride_tricks.sliding_window_view(x, 3)
+np.lib.stride_tricks.sliding_window_view(m, (2, 2))
+np.lib.stride_tricks.sliding_window_view(m, 2, axis=1)
+np.lib.stride_tricks.sliding_window_view(m, (2, 2), axis=(1, 1))
+np.lib.stride_tricks.sliding_window_view(m, 2)
+np.lib.stride_tricks.sliding_window_view(m, (2, 2), axis=1)
+np.lib.stride_tricks.sliding_window_view(x, 8)
+np.lib.stride_tricks.sliding_window_view(x, 7)
+np.lib.stride_tricks.sliding_window_view(x, -1)
+np.lib.stride_tricks.as_strided(x, (3, 2), (8, 16))
 np.shares_memory(m, m.T)
 np.may_share_memory(x, w)
 np.fix(x)
@@ -953,6 +963,35 @@ x.item(3)
 m.item(1, 2)
 x.tolist()
 x.tobytes()
+b + True
+np.add(b, True)
+True + b
+b * 2
+b - 1
+b & True
+b == True
+b + 1.5
+u + True
+u + 1
+3 - u
+np.maximum(b, True)
+np.power(b, True)
+2 ** i
+7 // (i + 1)
+7 % (i + 1)
+divmod(7, x + 9)
+[1, 2, 3] - x[:3]
+[1, 2, 3] @ m
+(1, 2, 3) / x[:3]
+1 << i
+3 < x
+1 - z
+np.isscalar(x[0])
+np.isscalar(m[1, 2])
+np.isscalar(m[1])
+np.isscalar(x.sum())
+hash(x[0])
+x.__array__(np.dtype('int8'))
 m.compress([True, False, True], 0)
 i[:2].choose([x[:2], w[:2]] * 3)
 u.view('int8')
@@ -1093,6 +1132,15 @@ x.flat = [1, 2]
 m.flat[3] = 9
 m.flat[[0, 5]] = [8, 9]
 m.T.flat = 3
+x.view()[1:] = 3
+np.asarray(x)[1:] = 3
+x.view().view()[2] = 1
+z.real[1:][::2] = 7
+z.view()[1:].real = 3
+x.reshape(7, 1)[1:] = 2
+m[1:].view()[:, 0] = 5
+m.reshape(-1)[2:5] = 5
+np.squeeze(m[None])[1:] = 5
 x[b] = 3
 x[b] = [1, 2, 3, 4]
 x[b] = [1, 2]
