@@ -172,8 +172,9 @@ def test_many_dimensions_and_equal_points():
     np.testing.assert_allclose(TRACED_SEARCH(data, x)[0][:, 0], expected, rtol=1e-6)
 
 
+@pytest.mark.daily
 def test_eps_lets_searches_stop_early():
-    """Pairs and lists are SciPy's own then: within (1 + eps) times the radius none is left out for certain."""
+    """Pairs and lists are SciPy's own then, which reach up to (1 + eps) times the radius."""
     rng = np.random.default_rng(0)
     points, others = rng.random((400, 2)), rng.random((300, 2))
     theirs, their_others = scipy.spatial.KDTree(points), scipy.spatial.KDTree(others)
