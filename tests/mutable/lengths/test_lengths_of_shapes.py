@@ -161,6 +161,22 @@ def test_errors_are_those_of_exact_arrays():
         xp.hstack([x, v])
 
 
+def test_results_are_written_to_out():
+    xp = jaxapi.numpy
+    x, v, _ = arrays(np, 70)
+    given = xp.asarray(x)
+    total = xp.zeros(3, dtype=np.float32)
+    sums = xp.asarray(np.zeros(70, np.float32))
+    for made, out in (
+        (xp.mean(given, axis=0, out=total), total),
+        (xp.mean(given, 0, None, total), total),
+        (xp.cumsum(xp.asarray(v), out=sums), sums),
+    ):
+        assert made is out
+    np.testing.assert_allclose(np.asarray(total), x.mean(axis=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(sums), np.cumsum(v), rtol=1e-5, atol=1e-5)
+
+
 def test_views_are_read():
     for count in (17, 70):
         host = arrays(np, count)[0]
