@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._checks import collected_checks
 from ..._core._dtypes import default_dtype, resolve_dtype, x64_mode
 from ..._core._lengths import has_own_length
 from .._array import Array, wrap
@@ -28,7 +30,10 @@ __all__ = ["call_on_rows", "call_on_values"]
 _PROGRAMS_KEPT = 1024
 _OPTIONS = (bool, int, float, complex, str, type, np.dtype, type(None), type(np._NoValue))
 _RETURN_INTEGERS = frozenset(
-    ["argmax", "argmin", "argsort", "count_nonzero", "lexsort", "matrix_rank", "nanargmax", "nanargmin"]
+    [
+        *("argmax", "argmin", "argpartition", "argsort", "count_nonzero", "lexsort", "matrix_rank"),
+        *("nanargmax", "nanargmin"),
+    ]
 )
 
 
@@ -326,53 +331,61 @@ class _StatementProgram:
     def __init__(self, statement: _Statement, bounds: tuple[Bounds, ...]):
         """Trace the statement for numbers of rows within bounds, which may be refused."""
         self._module = statement.module
-        self._are_scalars: list[bool] = []  # of results
-        operands = statement.operands()
-        name = getattr(statement.function, "__name__", "function")
-        integers = default_dtype(int) if name in _RETURN_INTEGERS else None
+        self._statement = statement
+        self._operands = statement.operands()
+        self._structure: Any = None  # of the result
+        self._are_scalars: list[bool] = []  # of the arrays in it
 
         def trace(numbers_of_rows: Sequence[Any]) -> jax.stages.Traced:
             def call(*values: Any) -> Any:
-                arrays = [_wrapped(*each, statement.module) for each in zip(values, operands, strict=True)]
-                oriented = [x._value for x in arrays]
-                made = statement.call(iter(arrays), numbers_of_rows)
-                if any(x._value is not value for x, value in zip(arrays, oriented, strict=True)):
-                    raise Refused("a write to an argument, as to out=")
-                self._are_scalars = [_is_scalar(x) for x in jax.tree.leaves(made, is_leaf=_is_array)]
-                return jax.tree.map(lambda x: _unwrapped(x, integers), made, is_leaf=_is_array)
+                return self._called(values, numbers_of_rows)
 
-            return jax.jit(call).trace(*[x.structure(numbers_of_rows) for x in operands])
+            return jax.jit(call).trace(*[x.structure(numbers_of_rows) for x in self._operands])
 
+        name = getattr(statement.function, "__name__", "function")
+        self._integers = default_dtype(int) if name in _RETURN_INTEGERS else None
         capacities = [each.capacity for each in bounds]
-        inputs = Inputs(bounds, [x.structure(capacities) for x in operands], statement.dtypes())
+        inputs = Inputs(bounds, [x.structure(capacities) for x in self._operands], statement.dtypes())
         self._program = Program(name, inputs, trace)
 
+    def _called(self, values: Sequence[Any], numbers_of_rows: Sequence[Any]) -> list[jax.Array]:
+        """Call the function with traced values; return those of its result, and whether a check fails."""
+        arrays = [_wrapped(*each, self._module) for each in zip(values, self._operands, strict=True)]
+        given = [x._value for x in arrays]
+        with collected_checks() as checks:
+            made = self._statement.call(iter(arrays), numbers_of_rows)
+        if any(x._value is not value for x, value in zip(arrays, given, strict=True)):
+            raise Refused("a write to an argument, as to out=")
+        results, self._structure = jax.tree.flatten(made, is_leaf=_is_array)
+        if not all(map(_is_array, results)):
+            raise Refused("a result that is no array")
+        self._are_scalars = [x._is_scalar for x in results]
+        is_bad = [functools.reduce(operator.or_, checks)] if checks else []
+        return [*[self._in_dtype(x._value) for x in results], *is_bad]
+
+    def _in_dtype(self, result: jax.Array) -> jax.Array:
+        """Return positions, or numbers of elements, in the dtype that they have where x64 mode is off."""
+        return result if self._integers is None else result.astype(self._integers)
+
     def __call__(self, lengths: tuple[int, ...], values: list[Any]) -> Any:
-        """Return what the function makes of buffers in which numbers of rows count."""
+        """Return what the function makes of buffers in which numbers of rows count.
+
+        None is returned where it raises for the values.
+        """
         contents = self._program(lengths, values)
+        has_checks = len(contents) > len(self._are_scalars)
+        if has_checks and contents.pop():
+            return None
         results = zip(contents, self._are_scalars, strict=True)
         arrays = [array_of(content, self._module, is_scalar) for content, is_scalar in results]
-        return self._program.structure.unflatten(arrays)
+        return self._structure.unflatten(arrays)
 
 
 def _is_array(x: Any) -> bool:
     return isinstance(x, Array)
 
 
-def _is_scalar(result: Any) -> bool:
-    """Whether a result is NumPy's scalar; refuse what is no array."""
-    if not isinstance(result, Array):
-        raise Refused("a result that is no array")
-    return result._is_scalar
-
-
 def _wrapped(value: jax.Array, operand: _Operand, module: str) -> Array:
     """Return an operand as the function takes it."""
     oriented = jnp.matrix_transpose(value) if operand.is_transposed else value
     return wrap(oriented, module, operand.is_scalar)
-
-
-def _unwrapped(result: Array, integers: np.dtype | None) -> jax.Array:
-    """Return the value of a result; of integers in a dtype, that of what numbers elements."""
-    value = result._value
-    return value if integers is None else value.astype(integers)

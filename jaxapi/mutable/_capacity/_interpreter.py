@@ -298,19 +298,27 @@ def _while(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[An
 
 
 def _scanned(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Loop as often as is known; what is carried may have rows."""
+    """Loop over all rows if it is over rows; those that do not count change nothing that is carried."""
     params = equation.params
-    if isinstance(params["length"], Dimension):
-        raise Refused("scan")
+    length = params["length"]
     const_count, carry_count = _counts_of_scan(params)
     of_inputs = const_count + carry_count
+    is_over_rows = isinstance(length, Dimension)
+    steps = jnp.arange(self._at(length), dtype=np.int32)
 
-    def body(carried: Any, inputs: Any) -> Any:
+    def body(carried: Any, number_and_inputs: Any) -> Any:
+        number, inputs = number_and_inputs
         made = self.of(params["jaxpr"], [*operands[:const_count], *carried, *inputs])
-        return made[:carry_count], made[carry_count:]
+        new = made[:carry_count]
+        if is_over_rows:
+            counts = number < self._number(length)
+            new = [jnp.where(counts, each, old) for each, old in zip(new, carried, strict=True)]
+        return new, made[carry_count:]
 
-    options = {name: params[name] for name in ("length", "reverse", "unroll")}
-    carried, results = lax.scan(body, operands[const_count:of_inputs], operands[of_inputs:], **options)
+    options = {name: params[name] for name in ("reverse", "unroll")}
+    carried, results = lax.scan(
+        body, operands[const_count:of_inputs], (steps, operands[of_inputs:]), **options
+    )
     return [*carried, *results]
 
 
@@ -453,6 +461,23 @@ def _multiplied(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequen
     return self._bound(equation, filled)
 
 
+def _convolved(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Slide a known array along rows; what does not count is 0, as padding is."""
+    params = equation.params
+    axes = _axes_of_rows(equation.invars[0])
+    batch, feature, *spatial = params["dimension_numbers"].lhs_spec
+    is_grouped = params["batch_group_count"] > 1 and batch in axes
+    if (
+        feature in axes
+        or is_grouped
+        or _has_rows(equation.invars[1])
+        or mentions_dimension(params["padding"])
+    ):
+        raise Refused("conv_general_dilated")
+    value, kernel = operands
+    return self._bound(equation, [self._filled(value, equation.invars[0], spatial, 0), kernel])
+
+
 def _greatest(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
     """Take the greatest elements, of equal ones the first: what does not count is behind."""
     axes = [equation.params["axis"]]
@@ -478,9 +503,17 @@ def _split(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[An
 
 
 def _tiled(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    if any(equation.params["reps"][axis] != 1 for axis in _axes_of_rows(equation.invars[0])):
-        raise Refused("tile")
-    return self._bound(equation, operands)
+    """Repeat what counts."""
+    (value,) = operands
+    variable = equation.invars[0]
+    reps = list(equation.params["reps"])
+    for axis in _axes_of_rows(variable):
+        if reps[axis] != 1:
+            places = jnp.arange(value.shape[axis] * reps[axis], dtype=np.int32)
+            places = places % self._number(variable.aval.shape[axis])
+            value = jnp.take(value, places, axis=axis, mode="clip")
+            reps[axis] = 1
+    return self._bound(equation, [value], reps=tuple(reps))
 
 
 def _reshaped(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
@@ -552,7 +585,11 @@ def _padded(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[A
     """Let what does not count be padding."""
     value, padding = operands
     variable = equation.invars[0]
-    return self._bound(equation, [self._filled(value, variable, _axes_of_rows(variable), padding), padding])
+    config = equation.params["padding_config"]
+    if any(isinstance(before, Dimension) for before, _, _ in config):
+        raise Refused("pad")
+    filled = self._filled(value, variable, _axes_of_rows(variable), padding)
+    return self._bound(equation, [filled, padding], padding_config=tuple(map(self._at, config)))
 
 
 def _concatenated(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
@@ -775,6 +812,7 @@ _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "argmax": _folded(_lowest),
     "argmin": _folded(_highest),
     "cumlogsumexp": _accumulated(_lowest),
+    "conv_general_dilated": _convolved,
     "cummax": _accumulated(_lowest),
     "cummin": _accumulated(_highest),
     "cumprod": _accumulated(_one),
