@@ -157,7 +157,7 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
     if not rooms:
         return None
     try:
-        for choice in _choices(rooms):
+        for choice in _choices(tuple({room.rows.count for room in rooms.values()})):
             reader = _Reader(rooms, choice)
             statement = reader.read_call(function, module, args, kwargs)
             program = _program(statement, tuple(reader.bounds), x64_mode())
@@ -196,18 +196,18 @@ def _find_rooms(args: Iterable[Any], rooms: _Rooms) -> None:
             _find_rooms(x, rooms)
 
 
-def _choices(rooms: _Rooms) -> Iterator[_Choice]:
-    """Return which arrays may have rows, the most first.
+@functools.lru_cache(maxsize=_PROGRAMS_KEPT)
+def _choices(lengths: tuple[int, ...]) -> list[_Choice]:
+    """Return which arrays may have rows, of those of some lengths, the most first.
 
     Where those of every length do not fit, one length has rows, and arrays of others are exact, such as
     matrices of weights. Where arrays, and integers, are as long by accident, one array has rows.
     """
-    lengths = sorted({room.rows.count for room in rooms.values()}, reverse=True)
-    if len(lengths) > 1:
-        yield _Choice(tuple(lengths))
-    for length in lengths:
-        yield _Choice((length,))
-        yield _Choice((length,), is_first_alone=True)
+    longest_first = tuple(sorted(lengths, reverse=True))
+    choices = [_Choice(longest_first)] if len(lengths) > 1 else []
+    for length in longest_first:
+        choices += [_Choice((length,)), _Choice((length,), is_first_alone=True)]
+    return choices
 
 
 class _Reader:
@@ -291,7 +291,10 @@ class _Reader:
 
 def _bounds(rooms: _Rooms, length: int) -> Bounds:
     """Return the bounds of numbers of rows for which arrays of a length share a program."""
-    capacity = max([len(room.rows.value) for room in rooms.values() if room.rows.count == length])
+    capacity = 0
+    for room in rooms.values():
+        if room.rows.count == length:
+            capacity = max(capacity, len(room.rows.value))
     # A power of 2: what more rows than columns decide is decided for most numbers of rows.
     return Bounds(max(1 << length.bit_length() - 1, least_rows_with_room()), capacity)
 
@@ -334,6 +337,7 @@ class _StatementProgram:
         self._statement = statement
         self._operands = statement.operands()
         self._structure: Any = None  # of the result
+        self._is_one = False  # an array alone
         self._are_scalars: list[bool] = []  # of the arrays in it
 
         def trace(numbers_of_rows: Sequence[Any]) -> jax.stages.Traced:
@@ -357,6 +361,7 @@ class _StatementProgram:
         if any(x._value is not value for x, value in zip(arrays, given, strict=True)):
             raise Refused("a write to an argument, as to out=")
         results, self._structure = jax.tree.flatten(made, is_leaf=_is_array)
+        self._is_one = _is_array(made)
         if not all(map(_is_array, results)):
             raise Refused("a result that is no array")
         self._are_scalars = [x._is_scalar for x in results]
@@ -378,7 +383,7 @@ class _StatementProgram:
             return None
         results = zip(contents, self._are_scalars, strict=True)
         arrays = [array_of(content, self._module, is_scalar) for content, is_scalar in results]
-        return self._structure.unflatten(arrays)
+        return arrays[0] if self._is_one else self._structure.unflatten(arrays)
 
 
 def _is_array(x: Any) -> bool:

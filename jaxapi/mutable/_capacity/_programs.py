@@ -67,11 +67,13 @@ class Program:
             if counts.was_asked:
                 raise Refused("a decision")
             results, self.structure = jax.tree.flatten(traced.out_info)
-            self._results = [_Result.of_shape(x.shape) for x in results]
+            self._results = [_rows_of_shape(x.shape) for x in results]
             self._compiled = compiled(self._on_buffers(traced.jaxpr, inputs.bounds, name))
             on_buffers = self._compiled.jitted().trace(*[_INT32] * len(inputs.bounds), *inputs.values)
         if mentions_dimension(on_buffers.jaxpr):
             raise Refused("a dimension that stays unknown")
+        inside = on_buffers.jaxpr.jaxpr
+        self._are_passed_on = [any(made is given for given in inside.invars) for made in inside.outvars]
 
     def _on_buffers(self, program: Any, bounds: Sequence[Bounds], name: str) -> Callable[..., list[Any]]:
         """Return what computes of numbers of rows, and values on buffers, what the function returns."""
@@ -81,7 +83,8 @@ class Program:
             counts = counts_and_values[: len(bounds)]
             values = counts_and_values[len(bounds) :]
             made = evaluate(program, values, capacities, counts)
-            return [result.on_buffer(value) for result, value in zip(self._results, made, strict=True)]
+            results = zip(self._results, made, strict=True)
+            return [value if result is None else result.on_buffer(value) for result, value in results]
 
         run.__name__ = run.__qualname__ = name
         return run
@@ -93,40 +96,35 @@ class Program:
         """
         with x64_for(*self._dtypes):
             made = self._compiled(*map(number_of, counts), *values)
-        contents = []
-        for result, value in zip(self._results, made, strict=True):
-            if any(value is x for x in values):
-                value = duplicate(value)
-            contents.append(result.content(value, counts))
-        return contents
+        if True in self._are_passed_on:
+            passed_on = zip(self._are_passed_on, made, strict=True)
+            made = [duplicate(value) if is_given else value for is_given, value in passed_on]
+        results = zip(self._results, made, strict=True)
+        return [value if result is None else result.content(value, counts) for result, value in results]
 
 
-class _Result(NamedTuple):
-    """How many rows count along which axis of a result, if it has some."""
+class _ResultOfRows(NamedTuple):
+    """A result with rows along one of its axes."""
 
-    axis: int = 0
-    dimension: Dimension | None = None
-
-    @classmethod
-    def of_shape(cls, shape: tuple[Any, ...]) -> _Result:
-        """Return the result of a shape, of which the first axis has rows, or the second one of a matrix."""
-        axes = [i for i, each in enumerate(shape) if isinstance(each, Dimension)]
-        if not axes:
-            return cls()
-        if axes == [0] or (axes == [1] and len(shape) == 2):
-            return cls(axes[0], shape[axes[0]])
-        raise Refused("rows along another axis")
+    axis: int
+    dimension: Dimension  # how many rows count
 
     def on_buffer(self, value: Any) -> Any:
-        """Return rows as the first axis, in one of the few numbers of rows that buffers have."""
-        if self.dimension is None:
-            return value
+        """Return the rows as the first axis, in one of the few numbers of rows that buffers have."""
         value = jnp.matrix_transpose(value) if self.axis else value
         return with_rows(value, rows_in(len(value)))
 
     def content(self, value: Any, counts: Sequence[int]) -> Any:
         """Return what is made of it outside of the program."""
-        if self.dimension is None:
-            return value
         rows = Rows(value, self.dimension.of(counts))
         return Columns(rows) if self.axis else rows
+
+
+def _rows_of_shape(shape: tuple[Any, ...]) -> _ResultOfRows | None:
+    """Return where a result has rows: along the first axis, or the second one of a matrix, or nowhere."""
+    axes = [i for i, each in enumerate(shape) if isinstance(each, Dimension)]
+    if not axes:
+        return None
+    if axes == [0] or (axes == [1] and len(shape) == 2):
+        return _ResultOfRows(axes[0], shape[axes[0]])
+    raise Refused("rows along another axis")
