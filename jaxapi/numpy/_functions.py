@@ -11,7 +11,8 @@ import jaxapi
 
 from .._core._dtypes import resolve_dtype, x64_for
 from .._core._errors import numpy_error
-from .._core._programs import any_traced, is_traced
+from .._core._exact import transposable
+from .._core._programs import any_traced, compiled, is_traced
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
@@ -173,13 +174,16 @@ vecdot = _of_products("vecdot", "n", "n", "")
 vecmat = _of_products("vecmat", "n", "nm", "m")
 
 
+_nan_to_num = compiled(transposable(jnp.nan_to_num), static_argnames="copy")
+
+
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """Return an array with NaN and infinities replaced; ``copy=False`` writes to it."""
     given = as_ours(x)
     value = given._value
     if value.dtype.kind not in "fc":
         return given if not copy else ours(value, given)
-    new = jnp.nan_to_num(value, nan=value_of(nan), posinf=value_of(posinf), neginf=value_of(neginf))
+    new = _nan_to_num(value, nan=value_of(nan), posinf=value_of(posinf), neginf=value_of(neginf))
     if new.shape != value.shape:
         raise ValueError(f"replacements of shape {new.shape} do not fit an array of shape {value.shape}")
     return ours(new, given) if copy else into(given, ours(new))
@@ -563,11 +567,22 @@ def _nanarg(extreme):
     return with_numpys_signature(name, getattr(np, name), function, "jaxapi.numpy")
 
 
+@functools.wraps(jnp.nanprod)
+def _nanprod(a, *args, **kwargs):
+    a = jnp.asarray(a)
+    return jaxapi.prod(jnp.where(jnp.isnan(a), 1, a), *args, **kwargs)
+
+
 _NANARG = {extreme: _nanarg(extreme) for extreme in ("max", "min")}
 
 
 FUNCTIONS = {name: _of_values(name, getattr(jaxapi, name)) for name in OF_JAXAPI}
 FUNCTIONS |= {name: _of_values(name, getattr(jnp, name)) for name in OF_JAX}
+FUNCTIONS |= {
+    name: _of_values(name, compiled(transposable(getattr(jnp, name)), static_argnames="k"))
+    for name in ("diag", "diagflat")
+}
+FUNCTIONS["nanprod"] = _of_values("nanprod", _nanprod)
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
 _here = globals().keys() - REPAIRS.keys()
 _ours_here = [name for names in OURS.values() for name in names if name in _here]
