@@ -118,7 +118,8 @@ def arange(
     step = 1 if step is None else step
     length = _length(first, stop, step)
     first_two = _first_two(first, step, length, dtype)
-    if first == 0 and step == 1:  # no values to send to the device
+    is_counted = first == 0 and not np.signbit(first) and step == 1
+    if is_counted:  # no values to send to the device
         values = in_own_width(_counted, length, dtype)
     else:
         values = in_own_width(_arange, first_two, length, dtype)

@@ -9,10 +9,11 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import resolve_dtype, x64_for
+from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
 from .._core._errors import numpy_error
 from .._core._exact import transposable
 from .._core._programs import any_traced, compiled, is_traced
+from .._core._zeros import with_sign_of_zero
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
@@ -175,6 +176,28 @@ vecmat = _of_products("vecmat", "n", "nm", "m")
 
 
 _nan_to_num = compiled(transposable(jnp.nan_to_num), static_argnames="copy")
+
+
+def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    """Begin with 0 where the start is -0 and the stop not below it: NumPy adds the start to ``0 * step``."""
+    start = _as_added_to_zero(start, stop)
+    return jaxapi.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+
+
+def _as_added_to_zero(start, stop):
+    if not isinstance(start, float) and not jnp.issubdtype(getattr(start, "dtype", int), np.floating):
+        return start
+    if isinstance(start, jax.Array) or (isinstance(stop, jax.Array) and np.any(np.signbit(start))):
+        dtype = promoted_dtype(start, stop) if isinstance(start, float) else start.dtype
+        start, is_below = jnp.broadcast_arrays(jnp.asarray(start, dtype), stop < jnp.asarray(start, dtype))
+        return with_sign_of_zero(start, jnp.signbit(start) & is_below)
+    if isinstance(stop, jax.Array):
+        return start
+    is_below = np.less(stop, start)
+    added = np.where(np.equal(start, 0) & ~is_below, 0.0, start)
+    if isinstance(start, float) and not added.ndim:
+        return float(added)
+    return added.astype(start.dtype)
 
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
@@ -583,6 +606,7 @@ FUNCTIONS |= {
     for name in ("diag", "diagflat")
 }
 FUNCTIONS["nanprod"] = _of_values("nanprod", _nanprod)
+FUNCTIONS["linspace"] = _of_values("linspace", _linspace)
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
 _here = globals().keys() - REPAIRS.keys()
 _ours_here = [name for names in OURS.values() for name in names if name in _here]

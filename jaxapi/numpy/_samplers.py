@@ -196,8 +196,8 @@ SAMPLERS: dict[str, Sampler] = {
     "weibull": Sampler(_changed(jr.exponential, _power_unless_zero), (Parameter("a", _NOT_NEGATIVE),)),
 }
 
-# Numbers of float64 made of gamma's, where JAX's program of these is lowered narrow: it takes float32 for some
-# of its constants.
+# Numbers of float64 made of gamma's, where JAX's program of these is lowered narrow: it takes float32 for
+# some of its constants.
 
 
 def log_gamma(key, a, shape, dtype):

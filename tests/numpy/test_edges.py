@@ -229,6 +229,40 @@ def test_axes_that_tensordot_lacks():
             assert isinstance(made, type(expected)), (axes, made, expected)
 
 
+OF_ZEROS = [
+    lambda np, x: np.sum(x, initial=-0.0),
+    lambda np, x: x.sum(axis=0, initial=-0.0),
+    lambda np, x: x.sum(axis=1, initial=0.0),
+    lambda np, x: np.sum(x[:0], axis=0, initial=-0.0),
+    lambda np, x: np.sum(x[:1, :1]),
+    lambda np, x: np.sum(x, initial=-0.0, where=x < 1),
+    lambda np, x: np.sum(x.astype("float32"), initial=np.float32(-0.0)),
+    lambda np, x: np.add.reduce(x, axis=0, initial=-0.0),
+    lambda np, x: np.add.reduce(x[0], initial=-0.0),
+    lambda np, x: np.linspace(-0.0, 1, 3),
+    lambda np, x: np.linspace(-0.0, -1, 3),
+    lambda np, x: np.linspace(-0.0, -0.0, 3),
+    lambda np, x: np.linspace(-0.0, 2, 3, endpoint=False),
+    lambda np, x: np.linspace(x, np.array([1.0, -1, 0]), 3),
+    lambda np, x: np.linspace(-0.0, np.array([1.0, -1, 0]), 3),
+    lambda np, x: np.arange(-0.0, -2.0, -1.0),
+    lambda np, x: np.prod(x, axis=0, initial=-1.0),
+]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_signs_of_zeros(x64, way):
+    values = [np.full((2, 3), -0.0), np.array([[-0.0, 0.0, -0.0], [-0.0, -0.0, 0.0]])]
+    with jax.enable_x64(x64):
+        for function in OF_ZEROS:
+            for x in values:
+                made, expected = both(function, x)
+                np.testing.assert_array_equal(made, expected)
+                np.testing.assert_array_equal(np.signbit(np.asarray(made)), np.signbit(expected))
+        assert not np.signbit(np.asarray(ours.arange(0.0, 3.0))[0])
+        assert np.signbit(np.asarray(ours.arange(-0.0, 3.0))[0])
+
+
 QUANTILES = [
     "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf",
     "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
