@@ -10,7 +10,7 @@ import numpy as np
 import jaxapi
 
 from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
-from .._core._errors import numpy_error
+from .._core._errors import check_broadcast, numpy_error
 from .._core._exact import transposable
 from .._core._programs import any_traced, compiled, is_traced
 from .._core._zeros import with_sign_of_zero
@@ -134,6 +134,33 @@ def _labels_of(subscripts: str) -> tuple[str, str]:
     return labels, labels_of_result
 
 
+def _check_products(name, shapes, core):
+    """Refuse operands with too few axes, and those of `matvec` and `vecmat` whose axes do not match.
+
+    `matmul` and `vecdot`, which are jaxapi's, check the latter themselves.
+    """
+    for i, (shape, axes) in enumerate(zip(shapes, core, strict=False), 1):
+        wanted = len(axes) - (name == "matmul")
+        if len(shape) < wanted:
+            raise ValueError(
+                f"{name}: x{i} does not have enough dimensions: it has {len(shape)}, and at least {wanted} "
+                f"are wanted; got shapes {shapes[0]} and {shapes[1]}"
+            )
+    if name not in ("matvec", "vecmat"):
+        return
+    shape1, shape2 = shapes
+    size1 = shape1[-1]
+    size2 = shape2[-len(core[1])]
+    if size1 != size2:
+        axis2 = "last axis" if name == "matvec" else "last axis but one"
+        raise ValueError(
+            f"{name}: the last axis of x1 has size {size1} and the {axis2} of x2 has size {size2}, which "
+            f"must be equal: got shapes {shape1} and {shape2}"
+        )
+    axes_of_both = [shape[: len(shape) - len(axes)] for shape, axes in zip(shapes, core, strict=False)]
+    check_broadcast(f"{name}, all axes but those multiplied", *axes_of_both)
+
+
 def _of_products(name, *core):
     """Make a product over last axes, whose places ``axes=`` or ``axis=`` may give."""
     product = getattr(jaxapi, name, None) or full_precision(getattr(jnp, name))
@@ -150,8 +177,7 @@ def _of_products(name, *core):
                 _views.moveaxis(x, each, range(-len(each), 0)) for x, each in zip(given, axes, strict=False)
             ]
         values = together([x._value if dtype is None else as_type(x, dtype)._value for x in given])
-        if any(x.ndim < len(n) - (name == "matmul") for x, n in zip(values, core, strict=False)):
-            raise ValueError(f"{name}: an operand does not have enough dimensions")
+        _check_products(name, [x.shape for x in values], core)
         try:
             with x64_for(*(x.dtype for x in values)):
                 result = product(*values)

@@ -701,3 +701,26 @@ def test_copies_of_dtypes_are_numpys(way):
         with pytest.raises(OverflowError):
             ours.add.at(ours.asarray(unpickled.astype(np.int8)), 0, 300)
         check_same(ours.add.reduce(x, dtype=np.float32), np.add.reduce(unpickled, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "text"),
+    [
+        (
+            "matvec",
+            [(2, 3), (4,)],
+            r"last axis of x1 has size 3 and the last axis of x2 has size 4.*\(2, 3\) and \(4,\)",
+        ),
+        ("matvec", [(3,), (3,)], "x1 does not have enough dimensions: it has 1, and at least 2"),
+        ("matvec", [(2, 2, 3), (3, 3)], r"broadcast together with shapes \(2,\) \(3,\)"),
+        ("vecmat", [(3,), (4, 2)], "last axis of x1 has size 3 and the last axis but one of x2 has size 4"),
+        ("vecmat", [(2, 3), (3,)], "x2 does not have enough dimensions: it has 1, and at least 2"),
+        ("vecdot", [(), (3,)], "x1 does not have enough dimensions: it has 0, and at least 1"),
+    ],
+)
+def test_products_say_what_does_not_fit(name, shapes, text):
+    arrays = [np.ones(shape) for shape in shapes]
+    with pytest.raises(ValueError, match="operand"):
+        getattr(np, name)(*arrays)
+    with pytest.raises(ValueError, match=text):
+        jax.jit(lambda *arrays: getattr(ours, name)(*arrays))(*arrays)
