@@ -221,6 +221,28 @@ def test_numbers_beyond_float32_are_drawn_from():
             assert np.abs(np.asarray(made)).max() < 1e-6
 
 
+def test_numbers_of_gammas_in_jit_with_x64_mode_off():
+    """They have the digits of float64, and the distribution."""
+    names = ["beta", "chisquare", "f", "gamma", "standard_gamma", "standard_t"]
+
+    @jax.jit
+    def draw(key):
+        rng = ours.random.default_rng(key)
+        drawn = [getattr(rng, name)(*CONTINUOUS[name][0], size=COUNT) for name in names]
+        drawn.append(rng.dirichlet([0.5, 1, 2], COUNT)[:, 0])
+        edges = rng.gamma(ours.array([0, NAN, np.inf, -1, 1e300]))
+        return ours.stack(drawn)._value, edges._value
+
+    with jax.enable_x64(False):
+        drawn, edges = map(np.asarray, draw(jax.random.key(3)))
+    assert drawn.dtype == edges.dtype == np.float64
+    expected = [CONTINUOUS[name][1] for name in names] + [stats.beta(0.5, 3)]
+    for of_one, distribution in zip(drawn, expected, strict=True):
+        assert stats.kstest(of_one, distribution.cdf).pvalue > 1e-3
+        assert (of_one != of_one.astype(np.float32)).mean() > 0.99
+    np.testing.assert_allclose(edges, [0, NAN, np.inf, NAN, 1e300])
+
+
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0]}{case[1]}")
 def test_parameters_that_numpy_refuses(case):
     name, parameters = case
