@@ -278,6 +278,7 @@ def test_selections(count):
         check(lambda xp, x: xp.flip(x, 0), x)
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_rolling(xp):
     for count in COUNTS:
@@ -287,6 +288,10 @@ def test_rolling(xp):
                 assert_mutable(xp.roll(x, shift, axis=0), np.roll(host, shift, axis=0))
                 assert has_room(xp.roll(x, shift, axis=0))
             assert_mutable(xp.roll(x, 2), np.roll(host, 2))
+            if count == COUNTS[0]:
+                for shift in (2**40, -(2**33) - 3):  # which int32 does not hold
+                    for axis in (None, 0, -1):
+                        assert_mutable(xp.roll(x, shift, axis=axis), np.roll(host, shift, axis=axis))
             assert_mutable(xp.roll(x, 1, axis=-1), np.roll(host, 1, axis=-1))
             with pytest.raises(ValueError, match="axis"):
                 xp.roll(x, 1, axis=2)
