@@ -1223,3 +1223,9 @@ def check(line):
 @pytest.mark.parametrize("line", STATISTICS + MATHEMATICS + ARRANGEMENTS + LINEAR_ALGEBRA + SMALL)
 def test_call(line):
     check(line)
+
+
+def test_memory_in_a_program_has_no_strides():
+    strided = ours.lib.stride_tricks.as_strided
+    with pytest.raises(NotImplementedError, match="sliding_window_view"):
+        jax.jit(lambda x: strided(ours.asarray(x), (2,), (8,)))(ARRAYS["x"])
