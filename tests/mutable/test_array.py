@@ -496,3 +496,25 @@ def test_devices_of_other_libraries_arrays():
         made = xp.from_dlpack(given, device=device)
         assert made.device == device
         np.testing.assert_array_equal(np.asarray(made), host)
+
+
+@MODULES
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_elements_in_lists_of_options(module, kind):
+    """Lengths, axes and bounds may be elements of arrays, also in lists."""
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+    x = module.asarray(host)
+    n = module.asarray(np.asarray([0, 1, 2, 3, 4, 6]))
+    np.testing.assert_array_equal(np.asarray(module.reshape(x, kind([n[2], n[5]]))), host.reshape(2, 6))
+    np.testing.assert_array_equal(np.asarray(module.zeros(kind([n[2], n[3]]))), np.zeros((2, 3)))
+    np.testing.assert_array_equal(np.asarray(module.sum(x, axis=tuple(kind([n[0], n[1]])))), host.sum())
+    np.testing.assert_array_equal(
+        np.asarray(module.broadcast_to(x, kind([n[2], n[3], n[4]]))), np.broadcast_to(host, (2, 3, 4))
+    )
+    joined = module.concat(kind([x, x]))
+    np.testing.assert_array_equal(np.asarray(joined), np.concatenate([host, host]))
+    if module is jaxapi.numpy:
+        padded = module.pad(x, kind([kind([n[1], n[0]]), kind([n[0], n[2]])]))
+        np.testing.assert_array_equal(np.asarray(padded), np.pad(host, ((1, 0), (0, 2))))
+        made = module.asarray(kind([x[0, 1], n[3], 2.5]))
+        np.testing.assert_array_equal(np.asarray(made), [1, 3, 2.5])

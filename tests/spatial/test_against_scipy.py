@@ -1,11 +1,13 @@
 """`KDTree.query` against the same call of `scipy.spatial.KDTree`."""
 
+import inspect
 import itertools
 import math
 
 import jax
 import numpy as np
 import pytest
+import scipy.sparse.csgraph
 import scipy.spatial
 
 from jaxapi import asarray
@@ -192,3 +194,34 @@ def test_eps_lets_searches_stop_early():
         assert (np.asarray(nearest) >= least).all()
         apart = np.linalg.norm(points[np.asarray(rows)] - others[:, None], axis=2)
         np.testing.assert_allclose(nearest, apart)
+
+
+def test_defaults_are_scipys():
+    """Of the methods that SciPy has, by name; those that it has not measure by Euclid, too."""
+    for name in ("query", "query_ball_point", "query_ball_tree", "query_pairs", "count_neighbors"):
+        theirs = inspect.signature(getattr(scipy.spatial.KDTree, name)).parameters
+        ours = inspect.signature(getattr(KDTree, name)).parameters
+        for parameter, of_scipy in theirs.items():
+            if parameter not in ("self", "workers"):
+                assert ours[parameter].default == of_scipy.default, (name, parameter)
+    for name, method in vars(KDTree).items():
+        if callable(method) and not name.startswith("_"):
+            parameters = inspect.signature(method).parameters
+            assert "p" not in parameters or parameters["p"].default == 2.0, name
+
+
+def test_methods_that_scipy_lacks_measure_by_euclid():
+    points = np.random.default_rng(3).random((30, 2))
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    others = np.sort(np.where(np.eye(30, dtype=bool), np.inf, apart), axis=1)
+    tree = KDTree(points)
+    np.testing.assert_allclose(tree.kneighbors(3)[0], others[:, :3])
+    np.testing.assert_allclose(tree.knn_graph(3).distances, others[:, :3].ravel())
+    is_near = apart <= 0.25
+    assert int(tree.radius_graph(0.25).count) == is_near.sum() - 30
+    np.testing.assert_array_equal(np.diff(tree.query_radius(points, 0.25).indptr), is_near.sum(axis=1))
+    np.testing.assert_array_equal(tree.dbscan(0.25, 5).core, is_near.sum(axis=1) >= 5)
+    components = scipy.sparse.csgraph.connected_components(is_near)[0]
+    assert int(tree.connected_components(0.25).count) == components
+    spanning = scipy.sparse.csgraph.minimum_spanning_tree(apart).sum()
+    np.testing.assert_allclose(np.asarray(tree.minimum_spanning_tree().distances).sum(), spanning)
