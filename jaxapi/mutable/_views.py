@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core import _parts
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
@@ -71,7 +72,7 @@ class View:
             return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
         value = self.owner._value
         if self.component is not None:
-            return getattr(value, self.component)
+            return getattr(_parts, self.component)(value)
         if self.part is not None:
             value = take(value, self.part)
         return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
@@ -141,11 +142,11 @@ class View:
 
 
 def _with_real(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(new, value.imag)
+    return lax.complex(new, _parts.imag(value))
 
 
 def _with_imag(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(value.real, new)
+    return lax.complex(_parts.real(value), new)
 
 
 def _replaced(value: jax.Array, new: Any, made: None) -> jax.Array:

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxapi
+
 from .._core._dtypes import is_numpys, is_registered, refuse_complex, resolve_dtype, x64_for
 from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
@@ -257,6 +259,7 @@ class ufunc:
                 options |= {"dtype": dtype} if name in ("add", "multiply") else {}
                 is_repaired = jnp.iscomplexobj(x) and name not in ("add", "multiply")
                 fold = REPAIRS[_REDUCE[name]] if is_repaired else getattr(jnp, _REDUCE[name])
+                fold = jaxapi.sum if name == "add" else fold
                 options |= {"axis": axes, "keepdims": keepdims}
                 given = {key: value for key, value in options.items() if value is not None}
                 result = fold(x, where=mask, **given)

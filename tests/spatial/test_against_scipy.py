@@ -170,3 +170,25 @@ def test_many_dimensions_and_equal_points():
     assert TRACED_SEARCH(data, data[[3, 200]])[1][0].tolist() == [3, 10, 11, 12]
     expected = scipy.spatial.KDTree(data).query(x, k=1)[0]
     np.testing.assert_allclose(TRACED_SEARCH(data, x)[0][:, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.daily
+def test_eps_lets_searches_stop_early():
+    """Pairs and lists are SciPy's own then, which reach up to (1 + eps) times the radius."""
+    rng = np.random.default_rng(0)
+    points, others = rng.random((400, 2)), rng.random((300, 2))
+    theirs, their_others = scipy.spatial.KDTree(points), scipy.spatial.KDTree(others)
+    ours, our_others = KDTree(points), KDTree(others)
+    exact = theirs.query_pairs(0.1)
+    for eps in (0.5, 2.0):
+        for p in (1, 2, np.inf):
+            assert ours.query_pairs(0.1, p=p, eps=eps) == theirs.query_pairs(0.1, p=p, eps=eps)
+        assert theirs.query_pairs(0.1, eps=eps) != exact
+        expected = theirs.query_ball_tree(their_others, 0.1, eps=eps)
+        assert list(ours.query_ball_tree(our_others, 0.1, eps=eps)) == [sorted(rows) for rows in expected]
+        nearest, rows = ours.query(others, 3, eps=eps)
+        least = theirs.query(others, 3)[0]
+        assert (np.asarray(nearest) <= least * (1 + eps)).all()
+        assert (np.asarray(nearest) >= least).all()
+        apart = np.linalg.norm(points[np.asarray(rows)] - others[:, None], axis=2)
+        np.testing.assert_allclose(nearest, apart)

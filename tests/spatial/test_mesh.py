@@ -194,8 +194,21 @@ def near():
     return tree, *spread(mesh, queries + np.float32(0.5), radii), SciPyTree(points, boxsize=BOX)
 
 
+@pytest.mark.daily
+def test_vectors_to_rows_that_do_not_count():
+    """They are 0, also where the mesh holds such a row."""
+    mesh = mesh_of(2)
+    points = np.random.default_rng(0).random((8, 2)).astype(np.float32)
+    tree = KDTree(spread(mesh, points), n=6)
+    rows = np.array([[0, 5], [6, 6], [6, 3]])
+    x = points[:3] + 1
+    vectors = np.asarray(tree.displacements(x, rows))
+    expected = np.where((rows < 6)[..., None], points[np.minimum(rows, 7)] - x[:, None], 0)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6)
+
+
 class TestWithin:
-    @pytest.mark.thorough
+    @pytest.mark.daily
     def test_counts_and_the_nearest(self, near):
         tree, queries, radii, scipy_tree = near
         host = np.asarray(queries)

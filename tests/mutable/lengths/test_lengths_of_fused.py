@@ -206,6 +206,12 @@ def test_numbers_of_rows_that_a_dtype_does_not_hold(xp):
         np.testing.assert_array_equal(np.asarray(fused(xp.asarray(host))), host + count)
     with pytest.raises(OverflowError):
         fused(xp.asarray(np.zeros(130, np.int8)))
+    with jax.enable_x64(False):
+        large = xp.fuse(lambda x: x + x.shape[0] * 2**25)
+        host = np.zeros(60, np.int32)
+        np.testing.assert_array_equal(np.asarray(large(xp.asarray(host))), host + 60 * 2**25)
+        with pytest.raises(OverflowError):
+            large(xp.asarray(np.zeros(70, np.int32)))
 
 
 def add_scaled(np, x, y):
