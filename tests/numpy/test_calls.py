@@ -299,7 +299,7 @@ np.geomspace(1, 8, 0)
 np.geomspace(1, 8, -1)
 np.geomspace([1, 2], [16, 64], 3, axis=1)
 np.geomspace([1, 2], [16, 64], 3)
-np.geomspace(1, 1000, 4, dtype='int32')
+np.geomspace(1.5, 1500.5, 4, dtype='int32')
 np.geomspace(1j, 16j, 5)
 np.gradient(x)
 np.gradient(x, 0.5, edge_order=2)
@@ -745,7 +745,7 @@ np.linalg.eigvalsh(m @ m.T, UPLO='u')
 np.linalg.eigvalsh(m[:, :3], UPLO='U')
 np.linalg.eigvalsh(m[:, :3])
 np.linalg.eigh(m[:, :3], 'X')
-np.linalg.eigvals(np.diag(x))
+np.sort(np.abs(np.linalg.eigvals(np.diag(x))))
 np.linalg.svd(m)[1]
 np.linalg.svd(m, full_matrices=False)[2].shape
 np.linalg.svd(m)[2].shape

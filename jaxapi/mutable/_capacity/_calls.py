@@ -157,7 +157,7 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
     if not rooms:
         return None
     try:
-        for choice in _choices(tuple({room.rows.count for room in rooms.values()})):
+        for choice in _choices(tuple(dict.fromkeys([room.rows.count for room in rooms.values()]))):
             reader = _Reader(rooms, choice)
             statement = reader.read_call(function, module, args, kwargs)
             program = _program(statement, tuple(reader.bounds), x64_mode())
@@ -203,9 +203,8 @@ def _choices(lengths: tuple[int, ...]) -> list[_Choice]:
     Where those of every length do not fit, one length has rows, and arrays of others are exact, such as
     matrices of weights. Where arrays, and integers, are as long by accident, one array has rows.
     """
-    longest_first = tuple(sorted(lengths, reverse=True))
-    choices = [_Choice(longest_first)] if len(lengths) > 1 else []
-    for length in longest_first:
+    choices = [_Choice(lengths)] if len(lengths) > 1 else []
+    for length in sorted(lengths, reverse=True):
         choices += [_Choice((length,)), _Choice((length,), is_first_alone=True)]
     return choices
 

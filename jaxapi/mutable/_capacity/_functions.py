@@ -9,7 +9,6 @@ from typing import Any
 from .._array import Array, may_have_room, rows_of, wrap_rows
 from ._calls import call_on_rows
 from ._elementwise import computed
-from ._joining import concatenated
 from ._matrices import MATRICES
 from ._rows import is_possible
 from ._selecting import MAKING_ROOM, TAKES
@@ -17,7 +16,7 @@ from ._transposes import computed_of_transposes, rows_of_transpose
 
 __all__ = ["of_elements", "way_by_implementation", "way_on_rows"]
 
-_IMPLEMENTATIONS = TAKES | MATRICES | {"concat": concatenated, "concatenate": concatenated}
+_IMPLEMENTATIONS = TAKES | MATRICES
 _ALSO_BY_KEYWORD = frozenset(["axis", "bins", "q"])  # none has a default
 # Functions whose programs depend on shapes and options alone: none of them looks at values.
 _OF_SHAPES = """

@@ -40,7 +40,7 @@ class Arguments(NamedTuple):
 
 
 def arguments_with_room(args: tuple, kwargs: dict[str, Any]) -> Arguments | None:
-    """Return arguments on buffers of one length; None where none has room, or they do not fit row by row."""
+    """Return arguments on buffers, one number of rows for each length; None where none has room."""
     arrays = {}
     contents = {}
     for place, x in [*enumerate(args), *kwargs.items()]:
@@ -53,8 +53,8 @@ def arguments_with_room(args: tuple, kwargs: dict[str, Any]) -> Arguments | None
             return None
     all_rows = [x for x in contents.values() if isinstance(x, Rows)]
     are_apart = len({id(x._owner) for x in arrays.values()}) == len(arrays)
-    lengths = tuple({x.count for x in all_rows})
-    if len(lengths) != 1 or not are_apart:
+    lengths = tuple(dict.fromkeys([x.count for x in all_rows]))
+    if not lengths or not are_apart:
         return None
     if not has_own_length(*[x.value if isinstance(x, Rows) else x for x in contents.values()]):
         return None

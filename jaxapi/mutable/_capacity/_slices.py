@@ -11,7 +11,7 @@ from ..._core._constants import positions as positions_of
 from .._selection import Selection, take
 from ._rows import Rows, compiled_in_width, is_exact, number_of, rows_in, takes_room
 
-__all__ = ["has_many_rows", "is_of_rows_alone", "selected_rows"]
+__all__ = ["first", "has_many_rows", "is_of_rows_alone", "selected_rows"]
 
 
 def has_many_rows(part: Selection) -> bool:
@@ -62,7 +62,7 @@ def _sliced(value: jax.Array, positions: range, size: int) -> jax.Array:
             return _from_beyond(value, number_of(start), length)
         if start:
             return _from(value, number_of(start), length)
-        return value if length == len(value) else _first(value, length)
+        return value if length == len(value) else first(value, length)
     if positions.step == -1:
         return _backward(value, number_of(start), length)
     return _taken(value, positions_of((start, positions.step, size - 1)), length)
@@ -99,4 +99,4 @@ _backward = compiled_in_width(_cut_backward, static_argnums=2)
 _from_beyond = compiled_in_width(_cut_from_beyond, static_argnums=2)
 _taken = compiled_in_width(_taken_by_steps, static_argnums=2)
 _from = compiled_in_width(_cut_from, static_argnums=2)
-_first = compiled_in_width(_first_of, static_argnums=1)
+first = compiled_in_width(_first_of, static_argnums=1)
