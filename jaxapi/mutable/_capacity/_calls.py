@@ -137,7 +137,7 @@ _Rooms = dict[int, _Room]  # by the identities of arrays
 class _Choice(NamedTuple):
     """Which arrays have rows: those of some lengths, or of each of these the first array alone."""
 
-    lengths: tuple[int, ...]
+    counts: tuple[int, ...]  # the lengths
     is_first_alone: bool = False
 
 
@@ -162,7 +162,7 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
             statement = reader.read_call(function, module, args, kwargs)
             program = _program(statement, tuple(reader.bounds), x64_mode())
             if program is not None:
-                return program(choice.lengths, reader.values)
+                return program(choice.counts, reader.values)
     except _NeedsExactArrays:
         pass
     return None
@@ -219,7 +219,7 @@ class _Reader:
         self._rooms = rooms
         self._choice = choice
         self._numbers_met: set[int] = set()
-        self.bounds = [_bounds(rooms, length) for length in choice.lengths]
+        self.bounds = [_bounds(rooms, length) for length in choice.counts]
         self.values: list[Any] = []
 
     def read_call(
@@ -259,7 +259,7 @@ class _Reader:
 
     def _number_of_length(self, length: int) -> int | None:
         """Return which number of rows a length is; None if it is none."""
-        return self._choice.lengths.index(length) if length in self._choice.lengths else None
+        return self._choice.counts.index(length) if length in self._choice.counts else None
 
     def _read_array(self, x: Array) -> _Operand:
         room = self._rooms.get(id(x))
@@ -371,12 +371,12 @@ class _StatementProgram:
         """Return positions, or numbers of elements, in the dtype that they have where x64 mode is off."""
         return result if self._integers is None else result.astype(self._integers)
 
-    def __call__(self, lengths: tuple[int, ...], values: list[Any]) -> Any:
+    def __call__(self, counts: tuple[int, ...], values: list[Any]) -> Any:
         """Return what the function makes of buffers in which numbers of rows count.
 
         None is returned where it raises for the values.
         """
-        contents = self._program(lengths, values)
+        contents = self._program(counts, values)
         has_checks = len(contents) > len(self._are_scalars)
         if has_checks and contents.pop():
             return None
