@@ -160,7 +160,7 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
         for choice in _choices(tuple(dict.fromkeys([room.rows.count for room in rooms.values()]))):
             reader = _Reader(rooms, choice)
             statement = reader.read_call(function, module, args, kwargs)
-            program = _program(statement, tuple(reader.bounds), x64_mode())
+            program = _program(statement, reader.bounds, x64_mode())
             if program is not None:
                 return program(choice.counts, reader.values)
     except _NeedsExactArrays:
@@ -219,7 +219,7 @@ class _Reader:
         self._rooms = rooms
         self._choice = choice
         self._numbers_met: set[int] = set()
-        self.bounds = [_bounds(rooms, length) for length in choice.counts]
+        self.bounds = tuple([_bounds(rooms, count) for count in choice.counts])
         self.values: list[Any] = []
 
     def read_call(
@@ -380,9 +380,10 @@ class _StatementProgram:
         has_checks = len(contents) > len(self._are_scalars)
         if has_checks and contents.pop():
             return None
+        if self._is_one:
+            return array_of(contents[0], self._module, self._are_scalars[0])
         results = zip(contents, self._are_scalars, strict=True)
-        arrays = [array_of(content, self._module, is_scalar) for content, is_scalar in results]
-        return arrays[0] if self._is_one else self._structure.unflatten(arrays)
+        return self._structure.unflatten([array_of(x, self._module, is_scalar) for x, is_scalar in results])
 
 
 def _is_array(x: Any) -> bool:
