@@ -14,7 +14,7 @@ __all__ = ["aligned", "computed"]
 _NUMBERS = frozenset([bool, int, float, complex])
 
 
-def aligned(operands: Sequence[Any], length: int | None = None) -> list[Any] | None:
+def aligned(operands: Sequence[Any], capacity: int | None = None) -> list[Any] | None:
     """Return the values of operands, with buffers of one number of rows, or of so many.
 
     None is returned for operands that do not fit row by row: exact arrays are computed with, or refused.
@@ -22,23 +22,23 @@ def aligned(operands: Sequence[Any], length: int | None = None) -> list[Any] | N
     rows = [x for x in operands if type(x) is Rows]
     count = rows[0].count
     ndim = rows[0].value.ndim
-    lengths = [x.value.shape[0] for x in rows]
-    if length is None:
-        length = max(lengths)
+    capacities = [x.value.shape[0] for x in rows]
+    if capacity is None:
+        capacity = max(capacities)
     for x in rows:
-        if x.count != count or x.value.ndim != ndim or x.value.shape[0] > length:
+        if x.count != count or x.value.ndim != ndim or x.value.shape[0] > capacity:
             return None
-    if len(rows) == len(operands) and min(lengths) == length:
+    if len(rows) == len(operands) and min(capacities) == capacity:
         return [x.value for x in rows]
     values = []
     for x in operands:
         if type(x) is Rows:
-            values.append(with_rows(x.value, length))
+            values.append(with_rows(x.value, capacity))
         elif not _fits(x, count, ndim):
             return None
         else:
             has_rows = np.ndim(x) == ndim and len(x) == count
-            values.append(with_rows(x, length) if has_rows else x)
+            values.append(with_rows(x, capacity) if has_rows else x)
     return values
 
 
