@@ -155,7 +155,7 @@ def test_the_lowest_rows_of_those_as_far_by_rounding_come_first():
     points, queries = np.zeros((POINTS, 3), np.float32), np.zeros((QUERIES, 3), np.float32)
     queries[:, 0] = 1000
     points[:, 0] = rng.choice([0, 4e-5], POINTS)
-    points[:, 1] = rng.random(POINTS) * 0.1  # so that boxes have points of both kinds; its square is too little
+    points[:, 1] = rng.random(POINTS) * 0.1  # boxes have points of both kinds; squares are too little
     every = queries[0, 0] - points[:, 0]
     assert len(np.unique(every)) == 2
     rows = np.argsort(every, kind="stable")[:3]

@@ -475,6 +475,18 @@ def test_writes_in_place():
     assert x._buffer._value.unsafe_buffer_pointer() == address
 
 
+@pytest.mark.skipif(jax.device_count() < 2, reason="one device")
+@NAMESPACES
+def test_what_a_mask_selects_is_bound_to_a_device_where_the_array_is(xp):
+    host = np.arange(70, dtype=np.float32)
+    there = jax.devices()[1]
+    x, y = xp.asarray(host), xp.asarray(jax.device_put(host, there))
+    selected = x[x > 3]
+    assert has_room(selected)
+    assert_mutable(selected + y[y > 3], host[4:] * 2)
+    assert (selected + y[y > 3]).device == y[y > 3].device == there
+
+
 @pytest.mark.daily
 @NAMESPACES
 @pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
