@@ -10,6 +10,8 @@ SLICES = [[0, 3, 1], [4, 2, 2, 0], [1]]
 FOLDS = "add multiply maximum minimum fmax subtract logical_or logical_xor bitwise_and greater hypot"
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("add-", "int8", "float32")
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "float16", "complex64"])
 @pytest.mark.parametrize("name", FOLDS.split())
 def test_slices(name, dtype):
