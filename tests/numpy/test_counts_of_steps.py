@@ -61,6 +61,7 @@ def test_paddings_that_repeat(mode):
             ours.pad(ours.arange(4.0), 3, mode, reflect_type="odd")
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("mode", ["reflect", "symmetric"])
 def test_paddings_that_turn_around_their_ends(mode):
     odd = {"reflect_type": "odd"}

@@ -132,6 +132,7 @@ def evaluate(module, text, n, x):
     return eval(text, {"np": module, "n": n, "x": x})
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("text", TRACED)
 def test_transformed_functions_as_numpys(text, x64):
@@ -177,6 +178,7 @@ def test_fused_functions_as_numpys(x64):
         check(x, host)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("x64", [False, True])
 def test_derivatives_as_of_float64(x64):
     """Beside finite differences of NumPy's function, of which float32 leaves half of the digits."""
@@ -347,6 +349,7 @@ def test_loops_of_jax(x64):
         check(jax.lax.map(ours.sum, pair(n)), np.array([2**40 + 3] * 2))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("x64", [False, True])
 def test_random_numbers(x64):
     with jax.enable_x64(x64):
@@ -465,6 +468,7 @@ HISTOGRAMS = [
 ]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("x64", [False, True])
 def test_histograms_in_jit(x64):
     """Their edges are NumPy's to the last bit: what lies at an edge counts there."""

@@ -35,6 +35,7 @@ def check(function, **tolerance):
 FRACTIONS = [0.0, 0, 1, 1.0, 0.3, [0, 1], [0.0, 0.25, 0.5, 0.75, 1.0]]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["quantile", "percentile", "nanquantile", "nanpercentile"])
 def test_weighted_quantiles(name, x64):
     rng = np.random.default_rng(31)
