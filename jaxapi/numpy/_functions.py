@@ -505,11 +505,7 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
             vectorize, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature
         )
     numpys = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)
-
-    def function(*args):
-        return _plain(pyfunc(*[wrap(x, NUMPY) for x in args]))
-
-    traced = jnp.vectorize(function, excluded=excluded or (), signature=signature)
+    excluded = frozenset(excluded or ())
 
     @functools.wraps(pyfunc)
     def of_arrays(*args, **kwargs):
@@ -522,14 +518,25 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
 
     @in_numpys_dtypes
     def by_jax(*args, **kwargs):
-        values = [value_of(x) for x in args]
+        places = [place for place in range(len(args)) if place not in excluded]
+        names = [name for name in kwargs if name not in excluded]
+        values = [value_of(args[place]) for place in places] + [value_of(kwargs[name]) for name in names]
+
+        def of_elements(*elements):
+            elements = [wrap(x, NUMPY) for x in elements]
+            by_place = dict(zip(places, elements, strict=False))
+            by_name = dict(zip(names, elements[len(places) :], strict=True))
+            given = [by_place.get(place, x) for place, x in enumerate(args)]
+            return _plain(pyfunc(*given, **kwargs | by_name))
+
         try:
-            computed = ours(traced(*values, **kwargs), *args)
+            computed = ours(jnp.vectorize(of_elements, signature=signature)(*values), *args)
             return computed if otypes is None else as_type(computed, otypes[0])
         except _UNTRACEABLE:
             if any_traced(*values):
                 raise
-            return _creation.asarray(numpys(*map(_on_host, args), **kwargs))
+            options = {name: _on_host(x) for name, x in kwargs.items()}
+            return _creation.asarray(numpys(*map(_on_host, args), **options))
 
     return of_arrays
 
@@ -624,6 +631,12 @@ def _nanprod(a, *args, **kwargs):
     return jaxapi.prod(jnp.where(jnp.isnan(a), 1, a), *args, **kwargs)
 
 
+@functools.wraps(jnp.nansum)
+def _nansum(a, *args, **kwargs):
+    a = jnp.asarray(a)
+    return jaxapi.sum(jnp.where(jnp.isnan(a), 0, a), *args, **kwargs)
+
+
 _NANARG = {extreme: _nanarg(extreme) for extreme in ("max", "min")}
 
 
@@ -634,6 +647,7 @@ FUNCTIONS |= {
     for name in ("diag", "diagflat")
 }
 FUNCTIONS["nanprod"] = _of_values("nanprod", _nanprod)
+FUNCTIONS["nansum"] = _of_values("nansum", _nansum)
 FUNCTIONS["linspace"] = _of_values("linspace", _linspace)
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
 _here = globals().keys() - REPAIRS.keys()

@@ -102,6 +102,9 @@ def test_covariances_without_freedom(ddof, x64):
             rtol=1e-5,
             atol=1e-6,
         )
+    for given in ({"fweights": [0] * 4}, {"fweights": [1, 0, 0, 0], "aweights": [0, 1.5, 1, 1]}):
+        with pytest.raises(ZeroDivisionError, match="sum to zero"):
+            ours.cov(ours.asarray(x), ddof=ddof, **given)
     check(lambda np: np.cov(np.asarray(x).T, rowvar=False, ddof=ddof), rtol=1e-5, atol=1e-6)
     check(lambda np: np.cov(np.asarray(x[0]), np.asarray(x[2]), ddof=ddof), rtol=1e-5, atol=1e-6)
     check(lambda np: np.cov(np.asarray(x[0]), ddof=ddof), rtol=1e-5, atol=1e-6)
@@ -119,3 +122,20 @@ def test_folds_that_start_at_zeros(module):
             assert np.signbit(np.asarray(made)) == np.signbit(start)
     assert int(module.max(x, initial=4)) == 4
     assert float(module.max(x, initial=np.inf)) == np.inf
+
+
+@pytest.mark.parametrize("kept", [[0, 1], [0], [0, 2]])
+def test_sums_without_nan_that_start_at_zeros(kept):
+    x = np.float32([-0.0, -0.0, np.nan])[kept]
+    for start in (0.0, -0.0):
+        made = np.asarray(ours.nansum(ours.asarray(x), initial=start))
+        assert np.signbit(made) == np.signbit(np.nansum(x, initial=start))
+
+
+def test_densities_of_flags():
+    x = np.float32([1, 2, 3, 4])
+    flags = np.array([True, False, True, True])
+    made, _ = ours.histogram(ours.asarray(x), 2, weights=ours.asarray(flags), density=True)
+    expected, _ = np.histogram(x, 2, weights=flags, density=True)
+    assert made.dtype == expected.dtype
+    np.testing.assert_allclose(made, expected)
