@@ -21,6 +21,7 @@ from ..mutable._capacity._functions import of_elements
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
+from ..mutable._sharing import array_of_dlpack
 from . import _creation, _views
 from ._counting import COUNTING
 from ._repairs import REPAIRS
@@ -480,7 +481,7 @@ may_share_memory = shares_memory
 
 def from_dlpack(x, /, *, device=None, copy=None):
     """Return an array of what another library has: `jaxapi.from_dlpack`."""
-    return ours(jaxapi.from_dlpack(unwrap(x), device=device, copy=copy))
+    return array_of_dlpack(NUMPY, x, device, copy)
 
 
 def isfortran(a):
