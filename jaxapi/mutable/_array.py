@@ -948,7 +948,8 @@ class Array(Storage):
         if options and made is not None and options.get("out") is made:
             return kwargs["out"]
         if name in _OF_POSITIONS or name == "astype":
-            return from_numpy(made, self._module, operands, are_positions=name != "astype")
+            given = (*operands, *options.values())
+            return from_numpy(made, self._module, given, are_positions=name != "astype")
         if type(made) is np.ndarray and made.dtype is host.dtype:
             return from_host(made, self._module)
         return from_numpy(made, self._module, (host, *operands, *options.values()))

@@ -9,7 +9,7 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
+from .._core._dtypes import default_dtype, promoted_dtype, resolve_dtype, x64_for
 from .._core._errors import check_broadcast, numpy_error
 from .._core._exact import transposable
 from .._core._programs import any_traced, compiled, is_traced
@@ -212,6 +212,8 @@ def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axi
 
 
 def _as_added_to_zero(start, stop):
+    if any(jnp.iscomplexobj(x) for x in (start, stop)):
+        return _as_added_to_complex_zero(start, stop)
     if not isinstance(start, float) and not jnp.issubdtype(getattr(start, "dtype", int), np.floating):
         return start
     if isinstance(start, jax.Array) or (isinstance(stop, jax.Array) and np.any(np.signbit(start))):
@@ -225,6 +227,25 @@ def _as_added_to_zero(start, stop):
     if isinstance(start, float) and not added.ndim:
         return float(added)
     return added.astype(start.dtype)
+
+
+def _as_added_to_complex_zero(start, stop):
+    """Return what begins as zero times the step does, of which NumPy multiplies each part with each."""
+    xp = jnp if any(isinstance(x, jax.Array) for x in (start, stop)) else np
+    start = xp.asarray(start, promoted_dtype(start, stop))
+    is_left, is_below = (xp.signbit(part(stop - start)) for part in (xp.real, xp.imag))
+    real, imag = xp.real(start), xp.imag(start)
+    real = xp.where((real == 0) & ~(is_left & ~is_below), xp.abs(real), real)
+    imag = xp.where((imag == 0) & ~(is_left & is_below), xp.abs(imag), imag)
+    return jax.lax.complex(*jnp.broadcast_arrays(real, imag)) if xp is jnp else _complex(real, imag)
+
+
+def _complex(real, imag):
+    """Return complex numbers of two parts, whose zeros keep their signs."""
+    number = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
+    number.real = real
+    number.imag = imag
+    return number
 
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
@@ -507,11 +528,16 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
         )
     numpys = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)
     excluded = frozenset(excluded or ())
+    makes_objects = "O" in (numpys.otypes or "")
 
     @functools.wraps(pyfunc)
     def of_arrays(*args, **kwargs):
         if host_way.is_eager():
             try:
+                if makes_objects:
+                    operands = [to_numpy(x) for x in args]
+                    options = {name: to_numpy(x) for name, x in kwargs.items()}
+                    return from_numpy(numpys(*operands, **options), NUMPY, [object])
                 return computed_by_numpy(numpys, args, kwargs)
             except NotOnHost:
                 pass
@@ -638,6 +664,14 @@ def _nansum(a, *args, **kwargs):
     return jaxapi.sum(jnp.where(jnp.isnan(a), 0, a), *args, **kwargs)
 
 
+@functools.wraps(jnp.intersect1d)
+def _intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
+    if not return_indices:
+        return jnp.intersect1d(ar1, ar2, assume_unique)
+    common, *positions = jnp.intersect1d(ar1, ar2, assume_unique, return_indices=True)
+    return (common, *[x.astype(default_dtype(int)) for x in positions])
+
+
 _NANARG = {extreme: _nanarg(extreme) for extreme in ("max", "min")}
 
 
@@ -649,6 +683,7 @@ FUNCTIONS |= {
 }
 FUNCTIONS["nanprod"] = _of_values("nanprod", _nanprod)
 FUNCTIONS["nansum"] = _of_values("nansum", _nansum)
+FUNCTIONS["intersect1d"] = _of_values("intersect1d", _intersect1d)
 FUNCTIONS["linspace"] = _of_values("linspace", _linspace)
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
 _here = globals().keys() - REPAIRS.keys()

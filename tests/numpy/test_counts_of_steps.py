@@ -69,10 +69,13 @@ def test_paddings_that_turn_around_their_ends(mode):
         (np.array([5.0]), (4, 3)),
         (np.array([1 + 2j, 3j, 4]), (8, 11)),
         (np.arange(4.0), 3),
+        (np.float32([-0.0, -0.0, -0.0]), 2),
     ):
         made = ours.pad(ours.asarray(x), widths, mode, **odd)
         assert made.dtype.kind == x.dtype.kind
-        np.testing.assert_array_equal(made, np.pad(x, widths, mode, **odd))
+        expected = np.pad(x, widths, mode, **odd)
+        np.testing.assert_array_equal(made, expected)
+        np.testing.assert_array_equal(np.signbit(np.asarray(made).real), np.signbit(expected.real))
 
 
 RAMPS = [

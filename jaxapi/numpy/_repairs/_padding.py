@@ -151,7 +151,10 @@ def _by_odd_reflections(array, pad_width, mode):
         last = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
         taken = jnp.take(array, positions.astype(np.int32), axis=axis)
         turned = jnp.where(is_turned.reshape(shape), 2 * last - taken, taken)
-        array = turned + (2 * period_count).astype(array.dtype).reshape(shape) * (last - first)
+        gone_on = turned + (2 * period_count).astype(array.dtype).reshape(shape) * (last - first)
+        is_inside = (numbers >= 0) & (numbers < as_number(size))
+        zero_is_positive = jnp.where(gone_on == 0, jnp.zeros_like(gone_on), gone_on)
+        array = jnp.where(is_inside.reshape(shape), taken, zero_is_positive)
     return array
 
 
