@@ -233,19 +233,16 @@ def _as_added_to_complex_zero(start, stop):
     """Return what begins as zero times the step does, of which NumPy multiplies each part with each."""
     xp = jnp if any(isinstance(x, jax.Array) for x in (start, stop)) else np
     start = xp.asarray(start, promoted_dtype(start, stop))
-    is_left, is_below = (xp.signbit(part(stop - start)) for part in (xp.real, xp.imag))
-    real, imag = xp.real(start), xp.imag(start)
-    real = xp.where((real == 0) & ~(is_left & ~is_below), xp.abs(real), real)
-    imag = xp.where((imag == 0) & ~(is_left & is_below), xp.abs(imag), imag)
-    return jax.lax.complex(*jnp.broadcast_arrays(real, imag)) if xp is jnp else _complex(real, imag)
-
-
-def _complex(real, imag):
-    """Return complex numbers of two parts, whose zeros keep their signs."""
-    number = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
-    number.real = real
-    number.imag = imag
-    return number
+    step = jax.lax.stop_gradient(stop - start) if xp is jnp else stop - start
+    is_left, is_below = xp.signbit(step.real), xp.signbit(step.imag)
+    real = xp.where(is_left & ~is_below, -0.0, 0.0).astype(step.real.dtype)
+    imag = xp.where(is_left & is_below, -0.0, 0.0).astype(step.real.dtype)
+    if xp is jnp:
+        return start + jax.lax.complex(real, imag)
+    zero = np.empty(step.shape, step.dtype)
+    zero.real = real
+    zero.imag = imag
+    return start + zero
 
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):

@@ -139,3 +139,25 @@ def test_densities_of_flags():
     expected, _ = np.histogram(x, 2, weights=flags, density=True)
     assert made.dtype == expected.dtype
     np.testing.assert_allclose(made, expected)
+
+
+SLOPES = [
+    lambda np, x: np.cov(x, aweights=x),
+    lambda np, x: np.pad(x, 2, "linear_ramp", end_values=1) @ np.arange(7.0),
+    lambda np, x: np.pad(x, 2, "reflect", reflect_type="odd") @ np.arange(7.0),
+    lambda np, x: np.nansum(x * x),
+    lambda np, x: np.linspace(x[0] + 0j, x[1], 4).real.sum(),
+    lambda np, x: np.vectorize(lambda p, q=2: p * q)(x, q=x).sum(),
+]
+
+
+@pytest.mark.parametrize("function", SLOPES)
+def test_slopes(function, x64):
+    """Beside finite differences of NumPy's function, by this module's ``grad`` and by JAX's own."""
+    x = np.array([0.3, 1.2, 2.0])
+    steps = 1e-6 * np.eye(3)
+    expected = [(function(np, x + step) - function(np, x - step)) / 2e-6 for step in steps]
+    made = ours.grad(lambda x: function(ours, x))(ours.asarray(x))
+    np.testing.assert_allclose(np.asarray(made), expected, rtol=1e-5, atol=1e-6)
+    of_jax = jax.grad(lambda x: function(ours, x)._value)(ours.asarray(x))
+    np.testing.assert_allclose(np.asarray(of_jax), expected, rtol=1e-5, atol=1e-6)

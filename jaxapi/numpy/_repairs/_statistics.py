@@ -457,7 +457,8 @@ def _covariance(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aw
     freedom = _degrees_of_freedom(m, rowvar, ddof, fweights, aweights)
     if isinstance(freedom, int) and freedom > 0:
         return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
-    infinite = jnp.cov(m, y, rowvar, bias, 0, fweights, aweights) * np.float32(np.inf)
+    covariances = jnp.cov(m, y, rowvar, bias, 0, fweights, aweights)
+    infinite = jax.lax.stop_gradient(covariances) * np.float32(np.inf)  # whose slopes would be NaN
     if isinstance(freedom, int):
         return infinite
     return jnp.where(freedom > 0, jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights), infinite)
