@@ -123,3 +123,13 @@ def test_promotion_and_the_namespace_of_results():
                 assert made.__array_namespace__() is ours
             ours.asarray(a)[0] = 7
             assert a[0] == 7
+
+
+def test_positions_of_common_elements(x64):
+    x, y = np.array([5, 1, 3, 9]), np.array([9, 3, 2])
+    for is_unique in (True, False):
+        options = {"assume_unique": is_unique, "return_indices": True}
+        made = ours.intersect1d(ours.asarray(x), ours.asarray(y), **options)
+        for part, expected in zip(made, np.intersect1d(x, y, **options), strict=True):
+            assert part.dtype == expected.dtype
+            np.testing.assert_array_equal(part, expected)
