@@ -295,7 +295,13 @@ def where(condition, x=None, y=None, /):
 def _chosen(condition, x, y):
     if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
         condition = condition != 0
+    if _PYTHON_NUMBERS.issuperset(map(type, (x, y))):
+        dtype = np.result_type(np.asarray(x), np.asarray(y))  # no weak one, as two numbers would have
+        x, y = np.asarray(x, dtype), np.asarray(y, dtype)
     return jaxapi.where(condition, *together((x, y)))
+
+
+_PYTHON_NUMBERS = frozenset([bool, int, float, complex])
 
 
 # A mask's IndexError is ours
