@@ -1255,9 +1255,9 @@ def _is_part_for_a_program(view: View, owner: Array) -> bool:
 
 
 def _is_transpose_with_room(x: Any) -> bool:
-    """Whether an array is a view of a matrix that has a buffer: its transpose."""
+    """Whether an array is a view of another one that has a buffer: a matrix whose columns are its rows."""
     view = x._view if type(x) is Array else None
-    return view is not None and view.owner._buffer is not None and view.is_transpose
+    return view is not None and view.owner._buffer is not None and view.has_rows_as_columns
 
 
 def _is_on_cpu(array: Array) -> bool:

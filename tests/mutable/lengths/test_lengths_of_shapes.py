@@ -112,6 +112,20 @@ TAKEN = [
     lambda xp, x, v, k: xp.union1d(k, k + 3),
     lambda xp, x, v, k: xp.setdiff1d(k, xp.asarray([1, 7])),
 ]
+RESHAPED = [
+    lambda xp, x, v, k: xp.ravel(x) * 2,
+    lambda xp, x, v, k: x.T.ravel() + 1,
+    lambda xp, x, v, k: xp.reshape(x, -1, order="F"),
+    lambda xp, x, v, k: xp.reshape(x, (-1,)).sum(),
+    lambda xp, x, v, k: x.reshape(-1)[7:] * 2,
+    lambda xp, x, v, k: x.ravel()[k],
+    lambda xp, x, v, k: x.flatten().reshape(-1, 3),
+    lambda xp, x, v, k: v[: len(v) // 2 * 2].reshape(-1, 2).mean(axis=1),
+    lambda xp, x, v, k: x[: len(x) // 4 * 4].reshape(-1, 12) + 1,
+    lambda xp, x, v, k: xp.rot90(x) * 2,
+    lambda xp, x, v, k: xp.atleast_2d(v) - 1,
+    lambda xp, x, v, k: x[1:, ::-1].T * v[1:],
+]
 # What is of values raises for some of them.
 REFUSED = [
     (ZeroDivisionError, lambda xp, x, v, k: xp.average(x, axis=0, weights=v * 0)),
@@ -128,7 +142,7 @@ DECISIONS = [
     lambda xp, x, v, k: xp.array_equal(k, k),
     lambda xp, x, v, k: xp.array_equal(v, -v),
 ]
-STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN]
+STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN, *RESHAPED]
 VIEWS = [
     lambda x: x.T,
     lambda x: x[5:],
@@ -181,7 +195,7 @@ def test_of_a_table():
 
 
 @pytest.mark.daily
-@pytest.mark.parametrize("statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN])
+@pytest.mark.parametrize("statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN, RESHAPED])
 def test_of_parts(statements):
     for statement in statements:
         check(statement, 70)
@@ -308,6 +322,18 @@ def test_results_are_written_to_out():
         assert made is out
     np.testing.assert_allclose(np.asarray(total), x.mean(axis=0), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.asarray(sums), np.cumsum(v), rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_written_to_an_array_is_seen_in_another_shape():
+    x = jaxapi.numpy.asarray(arrays(np, 70)[0])
+    flat = x.reshape(-1)
+    read = np.asarray(flat), np.asarray(flat * 1)
+    x[5:] = 0
+    flat[3] = 7
+    assert np.asarray(x)[1, 0] == 7
+    np.testing.assert_array_equal(np.asarray(flat * 1), np.asarray(x).reshape(-1))
+    for before in read:
+        np.testing.assert_array_equal(before, arrays(np, 70)[0].reshape(-1))
 
 
 def test_views_are_read():
