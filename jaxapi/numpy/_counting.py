@@ -176,7 +176,7 @@ def _way_of_each(name: str, returns_positions: bool = False) -> Callable[..., An
 
     def made(x: Any, *others: Any, **options: Any) -> Any:
         rows = rows_of(x)
-        if rows is None:
+        if rows is None or any(rows_of(other) is not None for other in others):
             return None
         result = _computed(function, rows.value, *map(_array_of, others), **options)
         if result is None:
