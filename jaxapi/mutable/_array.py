@@ -738,6 +738,10 @@ class Array(Storage):
             part = _selecting().read_by_array(self, key)
             if part is not None:
                 return part
+        if _has_arrays(key) and any_may_have_room((self, key)):
+            part = _selecting().read_at(self, key)
+            if part is not None:
+                return part
         keys, position, selection = _parsed(key, self.shape)
         if selection is not None:
             return self._part(selection)
@@ -764,6 +768,10 @@ class Array(Storage):
         if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value)):
             self._check_writeable()
             if _writing().write_where(self, key, value):
+                return
+        if _has_arrays(key) and any_may_have_room((self, key)):
+            self._check_writeable()
+            if _writing().write_at(self, key, value):
                 return
         keys, position, selection = _parsed(key, self.shape)
         if position is not None:
@@ -1227,6 +1235,12 @@ def rows_of(x: Any) -> Rows | None:
     return x._rows_if_possible() if isinstance(x, Array) else None
 
 
+def _has_arrays(key: Any) -> bool:
+    """Whether there are arrays, or lists, in a key."""
+    parts = key if type(key) is tuple else (key,)
+    return any([isinstance(k, _ARRAYS_AND_LISTS) for k in parts])
+
+
 def rows_or_value(x: Any, ndim: int | None = None) -> Any:
     """Return the rows of an array that has room, and so many axes; the value of another array, else ``x``."""
     if not isinstance(x, Array):
@@ -1393,6 +1407,7 @@ def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
 
 
 _ARRAYS = (Array, jax.Array, np.ndarray)
+_ARRAYS_AND_LISTS = (*_ARRAYS, list)
 _WIDE = 8  # bytes
 
 

@@ -18,7 +18,8 @@ from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, le
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
 __all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "is_symbolic", "on_host"]
-__all__ += ["plain_selection", "read", "reads_on_host", "selected_in_buffer", "selection_of", "write"]
+__all__ += ["plain_selection", "read", "reads_on_host", "scatter_in_rows", "selected_in_buffer"]
+__all__ += ["selection_of", "write"]
 __all__ += ["write_mask"]
 
 _INTS = frozenset([int])
@@ -223,6 +224,24 @@ def _scattered(value, indices, new, layout, how):
 
 
 _scatter = compiled_pair(_scattered, static_argnums=(3, 4))
+
+
+def _scattered_in_rows(buffer, indices, counts, new, layout):
+    """Write at positions; along the first axis those that do not count, or are out of bounds, go beyond."""
+    size, position_count = counts
+    first, *others = indices
+    if layout[0] == "array":
+        size = size.astype(first.dtype)
+        first = jnp.where(first < 0, first + size, first)
+        is_written = (first >= 0) & (first < size)
+        shape = jnp.broadcast_shapes(*[x.shape for x in indices])
+        if shape:
+            is_written = is_written & (lax.broadcasted_iota(np.int32, shape, 0) < position_count)
+        first = jnp.where(is_written, first, jnp.asarray(len(buffer), first.dtype))
+    return _scattered(buffer, [first, *others], new, layout, "set")
+
+
+scatter_in_rows = compiled_pair(_scattered_in_rows, static_argnums=4)
 
 
 def _sizes_along_arrays(shape, layout) -> list[int]:

@@ -90,7 +90,8 @@ def put(a, ind, v, mode="raise"):
         raise TypeError(f"cannot put {v.dtype} into {a.dtype}")
     values = jnp.resize(as_type(v, a.dtype)._value.reshape(-1), positions.shape)
     if a._is_contiguous():
-        a.reshape(-1)[positions] = values
+        flat = a if a.ndim == 1 else a.reshape(-1)
+        flat[positions] = values
         return
     flat = a.ravel()
     flat[positions] = values

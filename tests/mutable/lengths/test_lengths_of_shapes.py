@@ -12,6 +12,12 @@ from rooms import has_room, poison_rooms
 import jaxapi.numpy
 from jaxapi import mutable
 
+
+def written(x, key, new):
+    x[key] = new
+    return x
+
+
 # Of a table (n, 3), a vector and integers of as many elements.
 VECTORS = [
     lambda xp, x, v, k: xp.gradient(v),
@@ -126,6 +132,31 @@ RESHAPED = [
     lambda xp, x, v, k: xp.atleast_2d(v) - 1,
     lambda xp, x, v, k: x[1:, ::-1].T * v[1:],
 ]
+AT_POSITIONS = [
+    lambda xp, x, v, k: x[[3, -1, 4]],
+    lambda xp, x, v, k: v[[5]] * 2,
+    lambda xp, x, v, k: x[[3, 4], 1],
+    lambda xp, x, v, k: x[:, [2, 0]] - 1,
+    lambda xp, x, v, k: x[..., np.asarray([True, False, True])],
+    lambda xp, x, v, k: x[k, 1],
+    lambda xp, x, v, k: x[xp.arange(len(x)), k % 3],
+    lambda xp, x, v, k: x[k > 3, 2],
+    lambda xp, x, v, k: x[np.asarray([[3, 4], [5, -6]])],
+    lambda xp, x, v, k: v[[]],
+    lambda xp, x, v, k: xp.take(x, k),
+    lambda xp, x, v, k: xp.take(x, [3, 5]),
+    lambda xp, x, v, k: xp.take(x, -2, axis=0),
+    lambda xp, x, v, k: written(x, [3, -4], 7),
+    lambda xp, x, v, k: written(x, ([3, -4], 1), [5, 6]),
+    lambda xp, x, v, k: written(x, (slice(None), [2, 0]), x[:, :2] * 2),
+    lambda xp, x, v, k: written(x, (k > 3, 0), 7),
+    lambda xp, x, v, k: written(x, (xp.arange(len(x)), k % 3), v),
+    lambda xp, x, v, k: written(v, k, 7),
+    lambda xp, x, v, k: written(v, xp.argsort(v), v * 2),
+    lambda xp, x, v, k: written(v, [3, 5, 3], [1, 2, 3]),
+    lambda xp, x, v, k: written(xp.asarray(np.zeros(9, "float32")), k, 1.5),
+    lambda xp, x, v, k: written(x, [2, 3], x[5]),
+]
 # What is of values raises for some of them.
 REFUSED = [
     (ZeroDivisionError, lambda xp, x, v, k: xp.average(x, axis=0, weights=v * 0)),
@@ -135,6 +166,14 @@ REFUSED = [
     (ValueError, lambda xp, x, v, k: xp.cov(x, rowvar=False, fweights=-1 - k)),
     (IndexError, lambda xp, x, v, k: xp.delete(v, len(v))),
     (IndexError, lambda xp, x, v, k: xp.insert(v, -len(v) - 1, 2)),
+    (IndexError, lambda xp, x, v, k: x[[3, len(x)]]),
+    (IndexError, lambda xp, x, v, k: x[:, [3]]),
+    (IndexError, lambda xp, x, v, k: x[k, len(x)]),
+    (IndexError, lambda xp, x, v, k: x[[1, 2], [0, 1, 2]]),
+    (IndexError, lambda xp, x, v, k: xp.take(v, [-len(v) - 1])),
+    (IndexError, lambda xp, x, v, k: written(v, [len(v)], 7)),
+    (ValueError, lambda xp, x, v, k: written(v, [3, 4], [1, 2, 3])),
+    (ValueError, lambda xp, x, v, k: written(x, k, v[:4])),
 ]
 DECISIONS = [
     lambda xp, x, v, k: xp.allclose(x, x * (1 + 1e-7)),
@@ -142,7 +181,7 @@ DECISIONS = [
     lambda xp, x, v, k: xp.array_equal(k, k),
     lambda xp, x, v, k: xp.array_equal(v, -v),
 ]
-STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN, *RESHAPED]
+STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN, *RESHAPED, *AT_POSITIONS]
 VIEWS = [
     lambda x: x.T,
     lambda x: x[5:],
@@ -195,7 +234,7 @@ def test_of_a_table():
 
 
 @pytest.mark.daily
-@pytest.mark.parametrize("statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN, RESHAPED])
+@pytest.mark.parametrize("statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN, RESHAPED, AT_POSITIONS])
 def test_of_parts(statements):
     for statement in statements:
         check(statement, 70)
@@ -357,7 +396,7 @@ def test_new_lengths_compile_nothing():
         given = arrays(jaxapi.numpy, count)
         return [np.shape(statement(jaxapi.numpy, *given)) for statement in (*STATEMENTS, *DECISIONS)]
 
-    for count in (90, 96):
+    for count in (80, 90, 96):
         run(count)
     with no_compilation():
         shapes = run(85)
