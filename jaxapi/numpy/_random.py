@@ -375,8 +375,10 @@ class Generator:
             return np.asarray(a)[np.asarray(self.choice(len(a), size, replace, p, 0, shuffle))]
         if np.ndim(a) == 0 and np.asarray(a).dtype.kind not in "iub":
             raise ValueError(f"a must be a sequence or an integer, not {type(a)}")
-        rows = rows_of(a)
-        given = a
+        is_by_position = replace and p is None and axis == 0
+        drawn = self._chosen_by_position(a, _shape(size)) if is_by_position else None
+        if drawn is not None:
+            return drawn
         a = value_of(a)
         if p is not None and np.ndim(p) == 0:
             raise TypeError(f"p is a vector of probabilities, got {p!r}")
@@ -393,16 +395,21 @@ class Generator:
             raise ValueError("cannot take a larger sample than population when replace is False")
         if not replace and p is not None and np.prod(shape) > int((p > 0).sum()):
             raise ValueError("fewer non-zero entries in p than size")
-        is_by_position = replace and p is None and 0 not in shape and axis == 0
-        if is_by_position and shape and (rows is not None or np.ndim(a) == 0):
-            count = np.asarray(count, default_dtype(int))
-            with x64_for(count.dtype if rows is None else rows.value.dtype):
-                positions = _drawn(lambda *args: _integers_below(*args, count), self._take(), shape)
-            return positions if rows is None else given[positions]
         if np.ndim(a) == 0:
             a = jnp.arange(int(count), dtype=default_dtype(int))
         with x64_for(a.dtype):
             return ours(_chosen(self._take(), a, shape, bool(replace), p, axis))
+
+    def _chosen_by_position(self, a, shape) -> Array | None:
+        """Return rows of an array with room, or numbers below an int, with repetition; None for others."""
+        rows = rows_of(a)
+        count = a if type(a) is int else 0 if rows is None else rows.count
+        if count < 1 or not shape or 0 in shape:
+            return None
+        count = np.asarray(count, default_dtype(int))
+        with x64_for(count.dtype if rows is None else rows.value.dtype):
+            positions = _drawn(lambda *args: _integers_below(*args, count), self._take(), shape)
+        return positions if rows is None else a[positions]
 
     def permutation(self, x, axis=0) -> Array:
         """Return an array in random order along an axis, or the numbers below ``x``."""
