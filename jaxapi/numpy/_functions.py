@@ -353,7 +353,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     Under a transformation, where the number of these elements is unknown, functions get all elements.
     """
     x = as_ours(x)
-    listed = isinstance(condlist, (list, tuple)) and np.ndim(unwrap(condlist[0]))
+    listed = isinstance(condlist, (list, tuple)) and as_ours(condlist[0]).ndim
     conditions = [as_ours(c) for c in (condlist if listed or as_ours(condlist).ndim > x.ndim else [condlist])]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         n = len(conditions)
@@ -361,7 +361,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(funclist) > len(conditions):
         conditions.append(~functools.reduce(operator.or_, conditions))
     filled = _creation.zeros_like(x)
-    knows_count = not any_traced(x._value, *[c._value for c in conditions])
+    knows_count = not any_traced(x._memory, *[c._memory for c in conditions])
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function):
             filled[condition] = as_type(as_ours(function), x.dtype)

@@ -424,7 +424,9 @@ class Generator:
         key = self._take()
         capacity = _capacity_of(key, (count,))
         if capacity:
-            rounds = math.ceil(3 * np.log(count) / np.log(2**32 - 1))  # as many as `jax.random.permutation` has
+            rounds = math.ceil(
+                3 * np.log(count) / np.log(2**32 - 1)
+            )  # as many as `jax.random.permutation` has
             order = _random_order(key, capacity, number_of(count), rounds)
             positions = wrap_rows(Rows(order, count), NUMPY)
             return positions if rows is None else x[positions]

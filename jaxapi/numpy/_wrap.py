@@ -31,6 +31,7 @@ from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
+from ..mutable._storage import duplicate
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
@@ -229,8 +230,7 @@ def as_type(x, dtype):
     rows = x._rows() if may_have_room(x) else None
     if rows is not None:
         new = _promotion.cast(rows.value, np.dtype(dtype))
-        if new is not rows.value:
-            return wrap_rows(Rows(new, rows.count), NUMPY)
+        return wrap_rows(Rows(duplicate(new) if new is rows.value else new, rows.count), NUMPY)
     return made(cast(unwrap(x), np.dtype(dtype)), x)
 
 

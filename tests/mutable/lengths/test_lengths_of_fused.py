@@ -108,7 +108,16 @@ def counted(np, x, y):
 
 ROW_BY_ROW = of_numbers, masked, of_columns, beside_each_row, both_dtypes
 OF_ALL_ROWS = centered, by_size, by_length, backward, up_to_each
-OF_ALL_ROWS += standardized, in_order, neighbors, of_columns_and_rows, by_columns, reshaped, distances, counted
+OF_ALL_ROWS += (
+    standardized,
+    in_order,
+    neighbors,
+    of_columns_and_rows,
+    by_columns,
+    reshaped,
+    distances,
+    counted,
+)
 OF_TABLES = of_columns, beside_each_row, transposed, of_columns_and_rows, by_columns, reshaped, distances
 EXACT = (transposed,)
 

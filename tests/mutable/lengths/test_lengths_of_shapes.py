@@ -13,9 +13,14 @@ import jaxapi.numpy
 from jaxapi import mutable
 
 
-def written(x, key, new):
-    x[key] = new
+def changed(x, change):
+    x = x.copy()
+    change(x)
     return x
+
+
+def written(x, key, new):
+    return changed(x, lambda copy: copy.__setitem__(key, new))
 
 
 # Of a table (n, 3), a vector and integers of as many elements.
@@ -157,6 +162,35 @@ AT_POSITIONS = [
     lambda xp, x, v, k: written(xp.asarray(np.zeros(9, "float32")), k, 1.5),
     lambda xp, x, v, k: written(x, [2, 3], x[5]),
 ]
+LOOKED_UP = [
+    lambda xp, x, v, k: xp.interp(xp.asarray([0.1, 2.5, 90], dtype="float32"), xp.cumsum(abs(v)), v),
+    lambda xp, x, v, k: xp.interp(v, xp.cumsum(abs(v)), x[:, 1], left=-7),
+    lambda xp, x, v, k: xp.interp(v * 5, v, x[:, 1], period=2.5),
+    lambda xp, x, v, k: xp.digitize(xp.asarray([-1.0, 0.1, 9], dtype="float32"), xp.sort(v)),
+    lambda xp, x, v, k: xp.digitize(v, xp.sort(x[:, 1])[::-1], right=True),
+    lambda xp, x, v, k: xp.histogram2d(v, x[:, 1], 5)[0],
+    lambda xp, x, v, k: xp.histogramdd(x, (3, 2, 4), weights=abs(v))[0],
+    lambda xp, x, v, k: xp.histogramdd(x, 3, density=True)[1][2],
+    lambda xp, x, v, k: xp.quantile(v, 0.3, weights=abs(x[:, 1]), method="inverted_cdf"),
+    lambda xp, x, v, k: xp.percentile(x, [30, 60], axis=0, weights=abs(v), method="inverted_cdf"),
+    lambda xp, x, v, k: xp.ravel_multi_index((k, k % 2), (9, 2)),
+    lambda xp, x, v, k: xp.packbits(x > 0, axis=1),
+    lambda xp, x, v, k: xp.broadcast_arrays(v[:, None], x)[0] * 2,
+    lambda xp, x, v, k: xp.repeat(x, [1, 0, 2], axis=1),
+    lambda xp, x, v, k: xp.where(xp.array_equiv(x, x[:1]), 1, 2),
+]
+FILLED = [
+    lambda xp, x, v, k: xp.zeros_like(x) + v[:, None],
+    lambda xp, x, v, k: xp.ones_like(v, dtype="int32"),
+    lambda xp, x, v, k: xp.piecewise(v, [v < -0.2, v > 0.3], [lambda e: -e, lambda e: e * 2, 7]),
+    lambda xp, x, v, k: changed(v, lambda a: xp.copyto(a, 2, where=a > 0)),
+    lambda xp, x, v, k: changed(x, lambda a: xp.copyto(a, v[:, None])),
+    lambda xp, x, v, k: changed(v, lambda a: xp.putmask(a, a > 0, [1, 2, 3])),
+    lambda xp, x, v, k: changed(x, lambda a: xp.putmask(a, a > 0, 7)),
+    lambda xp, x, v, k: changed(v, lambda a: xp.place(a, a > -2, [1, 2, 3])),
+    lambda xp, x, v, k: changed(v, lambda a: xp.put(a, [3, -4, 5], [1, 2])),
+    lambda xp, x, v, k: changed(v, lambda a: xp.put(a, k * 20, 1, mode="wrap")),
+]
 # What is of values raises for some of them.
 REFUSED = [
     (ZeroDivisionError, lambda xp, x, v, k: xp.average(x, axis=0, weights=v * 0)),
@@ -166,6 +200,11 @@ REFUSED = [
     (ValueError, lambda xp, x, v, k: xp.cov(x, rowvar=False, fweights=-1 - k)),
     (IndexError, lambda xp, x, v, k: xp.delete(v, len(v))),
     (IndexError, lambda xp, x, v, k: xp.insert(v, -len(v) - 1, 2)),
+    (ValueError, lambda xp, x, v, k: xp.digitize(v[:3], v)),
+    (ValueError, lambda xp, x, v, k: xp.quantile(v, 0.3, weights=v, method="inverted_cdf")),
+    (ValueError, lambda xp, x, v, k: xp.histogram2d(v, v / 0 - v / 0, 5)),
+    (ValueError, lambda xp, x, v, k: xp.histogram2d(v, v, [v, 5])),
+    (ValueError, lambda xp, x, v, k: xp.ravel_multi_index((k, k), (9, 2))),
     (IndexError, lambda xp, x, v, k: x[[3, len(x)]]),
     (IndexError, lambda xp, x, v, k: x[:, [3]]),
     (IndexError, lambda xp, x, v, k: x[k, len(x)]),
@@ -182,6 +221,7 @@ DECISIONS = [
     lambda xp, x, v, k: xp.array_equal(v, -v),
 ]
 STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN, *RESHAPED, *AT_POSITIONS]
+STATEMENTS += [*LOOKED_UP, *FILLED]
 VIEWS = [
     lambda x: x.T,
     lambda x: x[5:],
@@ -234,7 +274,9 @@ def test_of_a_table():
 
 
 @pytest.mark.daily
-@pytest.mark.parametrize("statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN, RESHAPED, AT_POSITIONS])
+@pytest.mark.parametrize(
+    "statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN, RESHAPED, AT_POSITIONS, LOOKED_UP, FILLED]
+)
 def test_of_parts(statements):
     for statement in statements:
         check(statement, 70)
@@ -396,7 +438,7 @@ def test_new_lengths_compile_nothing():
         given = arrays(jaxapi.numpy, count)
         return [np.shape(statement(jaxapi.numpy, *given)) for statement in (*STATEMENTS, *DECISIONS)]
 
-    for count in (80, 90, 96):
+    for count in (80, 84, 90, 96):
         run(count)
     with no_compilation():
         shapes = run(85)
