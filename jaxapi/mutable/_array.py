@@ -395,10 +395,8 @@ class Array(Storage):
         return not self._view or layout_of(self).flags.c_contiguous
 
     def _part(self, selection: Selection) -> Any:
-        if (
-            0 in selection.shape or self._is_scalar
-        ):  # perhaps along a new axis, of which the owner knows nothing
-            return wrap(take(self._value, selection), self._module)
+        if 0 in selection.shape or self._is_scalar:  # perhaps along a new axis, which the owner has not
+            return wrap(take(self._value_with_room, selection), self._module)
         part = view_of(*self._selection_in_owner(selection), module=self._module)
         part._is_read_only = self._is_read_only
         return part
@@ -1238,7 +1236,7 @@ def rows_of(x: Any) -> Rows | None:
 def _has_arrays(key: Any) -> bool:
     """Whether there are arrays, or lists, in a key."""
     parts = key if type(key) is tuple else (key,)
-    return any([isinstance(k, _ARRAYS_AND_LISTS) for k in parts])
+    return any(isinstance(k, _ARRAYS_AND_LISTS) for k in parts)
 
 
 def rows_or_value(x: Any, ndim: int | None = None) -> Any:

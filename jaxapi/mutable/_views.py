@@ -52,7 +52,7 @@ class View:
 
     @property
     def has_rows_as_columns(self) -> bool:
-        """Whether it is a matrix whose columns are rows of its owner, as ``owner.T`` and ``owner[None]`` are."""
+        """Whether it is a matrix whose columns are rows of its owner, as ``owner.T`` and ``v[None]`` are."""
         part = self.part
         return part is not None and self.is_selection and len(part.axes) == 2 and part.axes[1] == 0
 

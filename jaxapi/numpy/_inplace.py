@@ -11,7 +11,7 @@ from ..mutable._selection import values_for
 from ._creation import arange
 from ._functions import FUNCTIONS, clip
 from ._functions import where as where_of
-from ._wrap import as_ours, as_type, ours, value_of
+from ._wrap import as_ours, as_type, ours
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 

@@ -149,7 +149,7 @@ def _integers_below(key, shape, count):
 
 @functools.partial(compiled, static_argnums=(1, 3))
 def _random_order(key, capacity, count, rounds):
-    """Return the positions that `jax.random.permutation` puts in order by so many sorts, of those that count."""
+    """Return the order that `jax.random.permutation` makes by so many sorts, of the positions that count."""
     positions = lax.iota(np.int32, capacity)
     does_not_count = positions >= count
     order = positions
@@ -186,7 +186,7 @@ def _sampled(key, name, shape, computed, dtype, values, is_narrow):
 
 
 def _draws_by_position(key) -> bool:
-    """Whether each number follows from its position alone, so that a longer shape begins with the same ones."""
+    """Whether each number follows from its position alone: a longer shape begins with the same ones."""
     return jax.config.jax_threefry_partitionable and str(jr.key_impl(key)) == "threefry2x32"
 
 

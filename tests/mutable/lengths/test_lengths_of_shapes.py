@@ -191,6 +191,22 @@ FILLED = [
     lambda xp, x, v, k: changed(v, lambda a: xp.put(a, [3, -4, 5], [1, 2])),
     lambda xp, x, v, k: changed(v, lambda a: xp.put(a, k * 20, 1, mode="wrap")),
 ]
+CALLED = [
+    lambda xp, x, v, k: xp.vectorize(lambda e: e * 2 + 1)(v),
+    lambda xp, x, v, k: xp.vectorize(lambda e, f: e * f)(v, k),
+    lambda xp, x, v, k: xp.apply_along_axis(lambda row: row.sum() * 2, 1, x),
+    lambda xp, x, v, k: xp.apply_along_axis(lambda row: row[::-1] - row.mean(), -1, x),
+    lambda xp, x, v, k: xp.trim_zeros(xp.where(abs(k - 4) < 3, k, 0) * 1),
+    lambda xp, x, v, k: xp.trim_zeros(xp.pad(v, 3), "f"),
+    lambda xp, x, v, k: xp.trim_zeros(v * 0),
+    lambda xp, x, v, k: xp.c_[v, x],
+    lambda xp, x, v, k: xp.r_[v, k],
+]
+# What JAX cannot trace, called for one element or row after another.
+UNTRACED = [
+    lambda xp, x, v, k: xp.vectorize(lambda e: e * 2 if e > 0 else -e)(v),
+    lambda xp, x, v, k: xp.apply_along_axis(lambda row: row.max() if row[0] > 0 else 0, 1, x),
+]
 # What is of values raises for some of them.
 REFUSED = [
     (ZeroDivisionError, lambda xp, x, v, k: xp.average(x, axis=0, weights=v * 0)),
@@ -221,7 +237,7 @@ DECISIONS = [
     lambda xp, x, v, k: xp.array_equal(v, -v),
 ]
 STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN, *RESHAPED, *AT_POSITIONS]
-STATEMENTS += [*LOOKED_UP, *FILLED]
+STATEMENTS += [*LOOKED_UP, *FILLED, *CALLED]
 VIEWS = [
     lambda x: x.T,
     lambda x: x[5:],
@@ -275,7 +291,8 @@ def test_of_a_table():
 
 @pytest.mark.daily
 @pytest.mark.parametrize(
-    "statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN, RESHAPED, AT_POSITIONS, LOOKED_UP, FILLED]
+    "statements",
+    [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN, RESHAPED, AT_POSITIONS, LOOKED_UP, FILLED, CALLED, UNTRACED],
 )
 def test_of_parts(statements):
     for statement in statements:
