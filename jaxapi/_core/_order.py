@@ -54,7 +54,7 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
     """
     x = lax.stop_gradient(x)
     values = lax.stop_gradient(values)
-    n = x.shape[0]
+    n: Any = x.shape[0]
     most = getattr(n, "most", n)  # of rows whose number is not known, but up to which
     if not isinstance(most, int):  # in a program exported for all lengths
         return jnp.searchsorted(x, values, side=side)

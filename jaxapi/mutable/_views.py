@@ -99,8 +99,9 @@ class View:
         part = self.part
         if part is None:
             rows = owner._rows_if_possible()
-            is_as_it_is = rows is None or self.reshaped is None or rows.shape == self.reshaped
-            return rows if is_as_it_is else reshaped_rows(rows, self.reshaped)
+            if rows is None or self.reshaped is None or rows.shape == self.reshaped:
+                return rows
+            return reshaped_rows(rows, self.reshaped)
         if self.reshaped is not None or owner._host is not None or not has_many_rows(part):
             return None
         rows = owner._rows_if_possible()
@@ -110,10 +111,11 @@ class View:
 
     def rows_that_are_columns(self) -> Rows | None:
         """Return the rows of a buffer that are the columns; None where it is read exactly."""
+        part = self.part
         rows = self.owner._rows_if_possible() if self.has_rows_as_columns else None
-        if rows is None:
+        if rows is None or part is None:
             return None
-        transposed = Selection(self.part.ranges, self.part.axes[::-1])
+        transposed = Selection(part.ranges, part.axes[::-1])
         return selected_rows(rows, transposed) if has_many_rows(transposed) else None
 
     def write(self, new: jax.Array) -> None:

@@ -406,9 +406,9 @@ class Generator:
         count = a if type(a) is int else 0 if rows is None else rows.count
         if count < 1 or not shape or 0 in shape:
             return None
-        count = np.asarray(count, default_dtype(int))
-        with x64_for(count.dtype if rows is None else rows.value.dtype):
-            positions = _drawn(lambda *args: _integers_below(*args, count), self._take(), shape)
+        number = np.asarray(count, default_dtype(int))
+        with x64_for(number.dtype if rows is None else rows.value.dtype):
+            positions = _drawn(lambda *args: _integers_below(*args, number), self._take(), shape)
         return positions if rows is None else a[positions]
 
     def permutation(self, x, axis=0) -> Array:

@@ -164,7 +164,7 @@ def _positions_along(k: Any, axis: int, size: int, module: str) -> Any:
             return None
         (k,) = np.nonzero(k) if isinstance(k, np.ndarray) else _nonzero(k, module=module) or (None,)
     rows = rows_of(k)
-    value = unwrap(k) if rows is None else rows.value
+    value: Any = unwrap(k) if rows is None else rows.value
     if value is None:
         return None
     check_indices(value, axis, size, None if rows is None else rows.count)
