@@ -28,8 +28,9 @@ ihfft inner interp irfft irfft2 irfftn isclose isneginf isposinf kron lexsort ma
 meshgrid min moveaxis multi_dot nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian
 nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar norm ones_like outer packbits pad partition
 percentile permute_dims polyval prod ptp quantile ravel_multi_index repeat rfft rfft2 rfftn roll round select
-sinc sort sort_complex squeeze stack std sum take take_along_axis tensordot tile trace trapezoid tril triu
-unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm vstack zeros_like
+sinc sliding_window_view sort sort_complex squeeze stack std sum take take_along_axis tensordot tile trace
+trapezoid tril triu unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm vstack
+zeros_like
 """
 _OF_MATRICES = """
 cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet

@@ -135,6 +135,8 @@ RESHAPED = [
     lambda xp, x, v, k: x[: len(x) // 4 * 4].reshape(-1, 12) + 1,
     lambda xp, x, v, k: xp.rot90(x) * 2,
     lambda xp, x, v, k: xp.atleast_2d(v) - 1,
+    lambda xp, x, v, k: xp.lib.stride_tricks.sliding_window_view(v, 5).mean(axis=1),
+    lambda xp, x, v, k: xp.lib.stride_tricks.sliding_window_view(x, 4, axis=0) * 2,
     lambda xp, x, v, k: x[1:, ::-1].T * v[1:],
 ]
 AT_POSITIONS = [
@@ -171,6 +173,8 @@ LOOKED_UP = [
     lambda xp, x, v, k: xp.histogram2d(v, x[:, 1], 5)[0],
     lambda xp, x, v, k: xp.histogramdd(x, (3, 2, 4), weights=abs(v))[0],
     lambda xp, x, v, k: xp.histogramdd(x, 3, density=True)[1][2],
+    lambda xp, x, v, k: xp.histogram(v, "sqrt")[0][:5],
+    lambda xp, x, v, k: xp.polyfit(v, x[:, 1], 1),
     lambda xp, x, v, k: xp.quantile(v, 0.3, weights=abs(x[:, 1]), method="inverted_cdf"),
     lambda xp, x, v, k: xp.percentile(x, [30, 60], axis=0, weights=abs(v), method="inverted_cdf"),
     lambda xp, x, v, k: xp.ravel_multi_index((k, k % 2), (9, 2)),
