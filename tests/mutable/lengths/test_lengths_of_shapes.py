@@ -143,6 +143,7 @@ AT_POSITIONS = [
     lambda xp, x, v, k: x[[3, -1, 4]],
     lambda xp, x, v, k: v[[5]] * 2,
     lambda xp, x, v, k: x[[3, 4], 1],
+    lambda xp, x, v, k: x[[k[5] + 3, 4], range(2)],
     lambda xp, x, v, k: x[:, [2, 0]] - 1,
     lambda xp, x, v, k: x[..., np.asarray([True, False, True])],
     lambda xp, x, v, k: x[k, 1],
