@@ -15,7 +15,7 @@ import numpy as np
 from ._dtypes import WIDE, x64_for, x64_mode
 from ._traces import eagerly, is_jax_array
 
-__all__ = ["Operands", "constant", "may_be_kept", "positions"]
+__all__ = ["Operands", "constant", "may_be_kept", "positions", "repeated"]
 
 _MANY = 4096  # of each
 _SMALL = 64  # bytes of an array of NumPy's
@@ -77,8 +77,8 @@ class Operands:
         device = _device_of(args)
         all_args = list(args)
         for i in positions:
-            all_args[i] = _repeated(args[i], device)
-        return tuple(all_args), kwargs | {name: _repeated(kwargs[name], device) for name in names}
+            all_args[i] = repeated(args[i], device)
+        return tuple(all_args), kwargs | {name: repeated(kwargs[name], device) for name in names}
 
 
 def _is_number(x: Any) -> bool:
@@ -107,7 +107,7 @@ def _device_of(args: tuple[Any, ...]) -> Any:
     return jax.config.jax_default_device
 
 
-def _repeated(value: Any, device: Any) -> Any:
+def repeated(value: Any, device: Any) -> Any:
     """Return a number, or its array if it was used before: of its dtype, weak for Python's, bound nowhere."""
     kind: Any = type(value)
     is_pythons = kind in _PYTHON

@@ -1,5 +1,6 @@
 """NumPy's functions of each element, of values of JAX, in the dtypes that NumPy has for theirs."""
 
+import functools
 import math
 from typing import Any
 
@@ -27,6 +28,7 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._missing import _RENAMED
+from ._batches import concrete, is_recording
 from ._promotion import cast
 from ._selection import Part, computed_of_parts
 
@@ -68,26 +70,49 @@ class Elementwise:
                 result = self._computed(self._with_constants(operands, loop))
             else:
                 with x64_for(*loop):
-                    result = self._function(*self._cast(_read(operands), loop))
+                    result = self._computed_in(operands, loop)
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
         if loop is None or (self.numpys.nout == 1 and result.dtype == loop[-1]):
             return result
         with x64_for(*loop):
             if self.numpys.nout == 1:
-                return result.astype(loop[-1])
+                return concrete(result).astype(loop[-1])
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
     def _computed(self, operands):
         """Compute with operands of their dtypes; parts of arrays are read by the program that does."""
         types_of_operands = {*map(type, operands)}
-        if Part not in types_of_operands:
+        is_line = self.numpys.nout == 1 and is_recording()
+        if Part not in types_of_operands and not is_line:
             return self._function(*operands)
         depends_on_numbers = self.name == "power" or not _PYTHON.isdisjoint(types_of_operands)
         if depends_on_numbers:  # which a program would not know
             return self._function(*_read(operands))
         return computed_of_parts(self._function, operands)
+
+    def _computed_in(self, operands, loop):
+        """Compute with operands that are cast first."""
+        is_line = self.numpys.nout == 1 and self.name != "power" and is_recording()
+        if not is_line:
+            return self._function(*self._cast(_read(operands), loop))
+        return computed_of_parts(_in_dtypes(self, loop), list(self._as_arrays(operands, loop)))
+
+    def _as_arrays(self, operands, loop):
+        """Return operands with numbers as arrays of the dtypes that are computed in."""
+        array = next(x for x in operands if hasattr(x, "dtype"))
+        for x, dtype in zip(operands, loop, strict=False):
+            if hasattr(x, "dtype"):
+                yield x
+                continue
+            number = self.number_like(x, array) if array.dtype == dtype else x
+            yield number if hasattr(number, "dtype") else constant(number, dtype)
+
+    def of_arrays(self, operands, loop):
+        """Compute in the dtypes of a loop, in a program of its own."""
+        made = self._function(*self._cast(operands, loop))
+        return made.astype(loop[-1])
 
     def _with_constants(self, operands, loop):
         """Return operands with numbers as arrays on the device, where statements run one by one."""
@@ -133,8 +158,18 @@ class Elementwise:
 
 
 def _read(operands):
-    """Return operands with parts as arrays of their own."""
-    return [x.taken() if type(x) is Part else x for x in operands]
+    """Return operands as arrays of their own."""
+    return [concrete(x.taken() if type(x) is Part else x) for x in operands]
+
+
+@functools.lru_cache
+def _in_dtypes(elementwise: "Elementwise", loop: tuple[np.dtype, ...]):
+    """Return the function of arrays that are cast to the dtypes of a loop first."""
+
+    def of_arrays(*operands):
+        return elementwise.of_arrays(operands, loop)
+
+    return of_arrays
 
 
 def _are_unlike_integers(kinds) -> bool:

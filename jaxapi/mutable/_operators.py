@@ -12,6 +12,7 @@ import jaxapi
 
 from .._core._dtypes import has_64_bits, x64_mode
 from .._interop import as_array
+from ._batches import concrete, takes_pending
 from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, may_raise
 from ._promotion import together
 from ._selection import Selection, change, compiled_pair, put, take
@@ -73,6 +74,7 @@ class Operator:
         """Return the operator that NumPy has for this operand: itself, or of a power a square or a root."""
         return self
 
+    @takes_pending
     def write(self, value: jax.Array, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value that the operator changes, in its memory if ``made`` is a list."""
         other = self._like(value, other)
@@ -80,6 +82,7 @@ class Operator:
             return self._changed(value, other)  # by the program that x + y has, too
         return self._reusing(made, value, other)
 
+    @takes_pending
     def write_part(self, value: jax.Array, part: Selection, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value of which the operator changes a part, as `write` for all of it."""
         other = self._like(value, other)
@@ -102,6 +105,7 @@ class Operator:
             )
         if result.dtype == value.dtype:
             return result
+        result = concrete(result)
         if not np.can_cast(result.dtype, value.dtype, "same_kind"):
             raise TypeError(
                 f"cannot cast the result from {result.dtype} to {value.dtype} in place: write x = x + y, or "

@@ -20,6 +20,7 @@ from .._core._dtypes import refuse_complex, x64_for
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
+from ._batches import Pending, concrete, continued, recorded, takes_pending
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
@@ -95,8 +96,8 @@ def _composed(outer: range, positions: range) -> range:
     return range(start, start + len(positions) * step, step)
 
 
-def take(value: jax.Array, selection: Selection) -> jax.Array:
-    """Return what is selected."""
+def take(value: Any, selection: Selection) -> Any:
+    """Return what is selected; of what is pending, as such."""
     if selection.is_all(value.shape):
         return value
     return _take(value, *_program_of(selection, value))
@@ -104,6 +105,8 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
 
 def one_program_suffices(value: jax.Array) -> bool:
     """Whether one program can read or write a part and do more: of a concrete value, on one device."""
+    if type(value) is Pending:
+        return True
     return not (is_traced(value) or in_a_trace()) and len(value.sharding.device_set) == 1
 
 
@@ -125,36 +128,41 @@ class Part:
     def weak_type(self) -> bool:
         return self.value.weak_type
 
-    def taken(self) -> jax.Array:
-        """Return what is selected."""
+    def taken(self) -> Any:
+        """Return what is selected, which may be pending."""
         return take(self.value, self.selection)
 
 
 def computed_of_parts(function, operands) -> Any:
     """Return ``function(*operands)``, by one program that reads the parts among them."""
-    values = []
-    starts = []
+    inputs = []
     layouts = []
     for x in operands:
-        start: Any = None
         layout = None
         if type(x) is Part:
-            start, layout = _program_of(x.selection, x.value)
+            starts, layout = _program_of(x.selection, x.value)
+            inputs.append(starts)
             x = x.value
-        values.append(x)
-        starts.append(start)
+        inputs.append(x)
         layouts.append(layout)
-    return _computed(values, starts, tuple(layouts), function)
+    return _computed(function, tuple(layouts), *inputs)
 
 
-@functools.partial(compiled, static_argnums=(2, 3))
-def _computed(values, starts, layouts, function):
+@recorded
+@functools.partial(compiled, static_argnums=(0, 1))
+def _computed(function, layouts, *inputs):
+    remaining_inputs = iter(inputs)
     operands = []
-    for value, start, layout in zip(values, starts, layouts, strict=True):
-        operands.append(value if layout is None else _taken(value, start, layout))
+    for layout in layouts:
+        if layout is None:
+            operands.append(next(remaining_inputs))
+        else:
+            starts = next(remaining_inputs)
+            operands.append(_taken(next(remaining_inputs), starts, layout))
     return function(*operands)
 
 
+@takes_pending
 def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.Array:
     """Return the array after ``new`` was written there, in its memory if ``made`` is a list."""
     if type(new) is Part:
@@ -170,11 +178,12 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
             one_by_one = _LOSES_BARRIERS and is_traced(new)
         else:  # XLA's partitioner fails at the gaps between what is written
             has_gaps = max(map(abs, layout.steps), default=1) > 1
-            one_by_one = has_gaps and len(value.sharding.device_set) > 1
+            one_by_one = has_gaps and type(value) is not Pending and len(value.sharding.device_set) > 1
         value, new = read_before(value, new)
         return _put(made, value, new, starts, layout, one_by_one)
 
 
+@takes_pending
 def put_own(value: jax.Array, selection: Selection, own: Selection, made: list | None) -> jax.Array:
     """Return the array after a part of its own was written there, as it was before.
 
@@ -196,6 +205,7 @@ def change(value: jax.Array, selection: Selection, function, operand, made: list
 
     Where `one_program_suffices` that is one program, in its memory if ``made`` is a list.
     """
+    operand = operand.taken() if type(operand) is Part else operand
     if not one_program_suffices(value):
         return put(value, selection, function(take(value, selection), operand), made)
     with x64_for(value.dtype):
@@ -238,13 +248,13 @@ def compiled_pair(program, **options):
 
     The result is appended to the list in the same call of C: Ctrl-C would lose it in Python.
     """
-    copying = compiled(program, **options)
+    copying = recorded(compiled(program, **options))
     reusing = compiled(program, donate_argnums=0, **options)
 
     def run(made, *args):
         if made is None:
             return copying(*args)
-        made.extend(itertools.starmap(reusing.jitted(), [args]))
+        made.extend(itertools.starmap(reusing.jitted(), [map(concrete, args)]))
         return made[-1]
 
     return run
@@ -343,7 +353,7 @@ def _taken(value, starts, layout):
     return block.reshape(layout.shape)
 
 
-_take = compiled(_taken, static_argnums=2)
+_take = continued(compiled(_taken, static_argnums=2))
 
 
 @on_any_mesh(3)
@@ -404,7 +414,7 @@ _change = compiled_pair(_changed, static_argnums=(3, 4))
 def values_for(new: Any, value: Any) -> Any:
     """Return what is to be written as an array; what comes from the host as NumPy casts it."""
     dtype = value.dtype
-    if isinstance(new, jax.Array):
+    if isinstance(new, (jax.Array, Pending)):
         if new.dtype != dtype:
             refuse_complex(new.dtype, dtype)
         return new

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._batches import concrete
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
@@ -67,22 +68,23 @@ class View:
         """Return the part as it is now."""
         buffer = self.owner._buffer
         if buffer is not None and self.part is not None and not self.part.is_all(buffer.shape):
-            value = take(buffer._value, self.part)
+            value = concrete(take(buffer.memory, self.part))
             return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
-        value = self.owner._value
         if self.component is not None:
-            return getattr(value, self.component)
-        if self.part is not None:
-            value = take(value, self.part)
+            return getattr(self.owner._value, self.component)
+        value = self.owner._value if self.part is None else concrete(take(self.owner._current, self.part))
         return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
 
     def operand(self) -> Any:
-        """Return the part, or what the program that computes with it reads, which is a program less."""
+        """Return the part, or what the program that computes with it reads, which is a program less.
+
+        Either may be pending.
+        """
         part = self.part
         if part is None or not self.is_selection:
             return self.value()
         buffer = self.owner._buffer
-        value = self.owner._value if buffer is None else buffer._value
+        value = self.owner._current if buffer is None else buffer.memory
         if part.is_all(value.shape) or not one_program_suffices(value):
             return self.value()
         return Part(value, part)
@@ -100,7 +102,7 @@ class View:
         if owner._host is not None or owner._view or not has_many_rows(part):
             return None
         rows = owner._rows_if_possible()
-        return selected_rows(owner._value if rows is None else rows, part)
+        return selected_rows(owner._current if rows is None else rows, part)
 
     def _reshaped_rows(self, rows: Rows | None) -> Rows | None:
         """Return all rows of the owner in the shape of the view; None if the first axis is another."""
@@ -114,11 +116,11 @@ class View:
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
         if self.component is not None:
-            self.owner._replace(_with_real if self.component == "real" else _with_imag, new)
+            self.owner._replace(_with_real if self.component == "real" else _with_imag, concrete(new))
         elif self.part is not None:
             self.owner._replace_part(put, self.part, new)
         else:
-            self.owner._replace(_replaced, new)
+            self.owner._replace(_replaced, concrete(new))
 
     def layout(self, owners: np.ndarray) -> np.ndarray:
         """Return the strides that NumPy's array would have, from those of the owner."""

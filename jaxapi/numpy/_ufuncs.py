@@ -15,6 +15,7 @@ from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, unwrap
 from ..mutable._at import AT
+from ..mutable._batches import concrete
 from ..mutable._capacity._functions import of_elements
 from ..mutable._capacity._writing import accumulate_rows
 from ..mutable._elementwise import ELEMENTWISE
@@ -22,7 +23,18 @@ from ..mutable._faces import mode_of
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._repairs import REPAIRS
-from ._wrap import as_ours, as_type, cast, check_out, computed_by_numpy, first_line, into, ours, value_of
+from ._wrap import (
+    as_ours,
+    as_type,
+    cast,
+    check_out,
+    computed_by_numpy,
+    first_line,
+    into,
+    operand_of,
+    ours,
+    value_of,
+)
 
 __all__ = ["UFUNCS", "ufunc"]
 
@@ -177,7 +189,8 @@ class ufunc:
             out += (None,) * (self.nout - len(out))
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__}() takes {self.nin} arrays and out, got {len(args)} arguments")
-        operands = [value_of(x) for x in args]
+        is_plain = out is None and where is True
+        operands = [operand_of(x) if is_plain else value_of(x) for x in args]
         signature = other.pop("signature", other.pop("sig", None))
         if other:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(other)!r}")
@@ -187,6 +200,8 @@ class ufunc:
         outs = out if isinstance(out, tuple) else (out,) * (out is not None) or (None,) * self.nout
         if len(outs) != self.nout:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+        if not is_plain:
+            result = concrete(result)
         parts = result if self.nout > 1 else (result,)
         made = [_placed(part, to, where, casting, args) for part, to in zip(parts, outs, strict=True)]
         return tuple(made) if self.nout > 1 else made[0]

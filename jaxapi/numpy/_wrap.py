@@ -35,7 +35,7 @@ from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
 __all__ = ["as_option", "as_ours", "cast", "check_out", "computed_by_numpy", "first_line", "host_function"]
-__all__ += ["in_numpys_way", "into", "made", "on_host", "on_rows_first", "ours", "signed_as", "value_of"]
+__all__ += ["in_numpys_way", "into", "made", "on_host", "on_rows_first", "operand_of", "ours", "signed_as", "value_of"]
 __all__ += ["with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
@@ -168,6 +168,11 @@ def value_of(x):
     return x
 
 
+def operand_of(x):
+    """Return the same for a function of each element, which reads a view itself; it may be pending."""
+    return x._operand() if type(x) is Array else value_of(x)
+
+
 _NOT_CONVERTED = (int, float, complex, str, slice, jax.Array)
 
 
@@ -188,7 +193,7 @@ def ours(result, *given):
 def made(result, *given, is_scalar=False):
     """Return results as our arrays, without axes, too; one that is an argument as a copy of it."""
     for x in given:
-        if isinstance(x, Array) and x._host is None and x._owner._host is None and x._owner._value is result:
+        if isinstance(x, Array) and x._host is None and x._owner._host is None and x._owner._current is result:
             return copied(x)
         if x is result and isinstance(x, jax.Array):
             return shared(x, NUMPY, is_scalar and not x.ndim)

@@ -52,7 +52,7 @@ def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any
         return made
     operands = []
     for x, rows in zip(args, rows_of_args, strict=True):
-        exact_operand = x._value if isinstance(x, Array) and rows is None else x
+        exact_operand = x._current if isinstance(x, Array) and rows is None else x
         operands.append(exact_operand if rows is None else rows)
     made = computed(function, operands)
     if isinstance(made, tuple):

@@ -83,7 +83,7 @@ def _cov(
         return None
     if y is not None and (is_matrix or getattr(y, "ndim", 0) != 1 or rows_of(y) is None):
         return None
-    values = aligned([rows] if y is None else [rows, rows_of(y)])
+    values = aligned([rows] if y is None else [rows, rows_of(y)], is_concrete=True)
     if values is None or not all(x.dtype in _DECOMPOSED for x in values):
         return None
     options = (("rowvar", not is_matrix), ("bias", bias), ("ddof", ddof))

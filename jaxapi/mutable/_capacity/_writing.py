@@ -11,8 +11,9 @@ from ..._core._constants import positions as positions_of
 from ..._core._dtypes import as_indices, refuse_complex, x64_for
 from ..._core._lengths import has_own_length
 from .._array import Array
+from .._batches import takes_pending
 from .._indexing import check_indices, count_of_mask, write_mask
-from .._selection import Selection, compiled_pair, put, values_for
+from .._selection import Part, Selection, compiled_pair, put, values_for
 from ._rows import Rows, is_possible, rows_in, takes_room, with_rows
 from ._selecting import content_of, value_of_content
 from ._slices import has_many_rows, is_of_rows_alone
@@ -24,10 +25,16 @@ def _given(new: Any, buffer: jax.Array) -> Any:
     """Return what is to be written: rows, or a value, which NumPy casts if it comes from the host."""
     rows = new if isinstance(new, Rows) else new._rows() if isinstance(new, Array) else None
     if rows is None:
-        return values_for(new._value if isinstance(new, Array) else new, buffer)
-    if rows.value.dtype != buffer.dtype:
-        refuse_complex(rows.value.dtype, buffer.dtype)
+        return values_for(_taken(new) if isinstance(new, Array) else new, buffer)
+    if rows.dtype != buffer.dtype:
+        refuse_complex(rows.dtype, buffer.dtype)
     return rows
+
+
+def _taken(array: Array) -> Any:
+    """Return the value of an array, or what it is pending as."""
+    operand = array._operand()
+    return operand.taken() if type(operand) is Part else operand
 
 
 def _exact_of(new: Any, given: Any) -> Any:
@@ -40,13 +47,13 @@ def _exact_of(new: Any, given: Any) -> Any:
 def _value_with_room(given: Any) -> Any:
     """Return a value that has as many rows as are given at least, without a program for their number."""
     if isinstance(given, Rows):
-        return given.value
+        return given.memory
     return with_rows(given, rows_in(len(given))) if isinstance(given, np.ndarray) else given
 
 
 def write_selection(array: Array, part: Selection, new: Any) -> None:
     """Write an array, rows or a number to what is selected of an array that has a buffer."""
-    given = _given(new, array._value_with_room)
+    given = _given(new, array._current_with_room)
     selects_rows = has_many_rows(part) and is_of_rows_alone(part, array.shape)
     if not _is_broadcast_to(given.shape, part.shape):
         array._replace_rows(put, part, _exact_of(new, given))  # which raises
@@ -74,16 +81,16 @@ def _write_rows_of_slice(array: Array, positions: range, new: Any, given: Any) -
         numbers = positions_of((positions.start, positions.step, len(positions)))
         array._replace_rows(_write_rows, _value_with_room(given), numbers)
     else:
-        length = _window(positions, array._value_with_room)
+        length = _window(positions, array._current_with_room)
         array._replace_rows(_write_one, _exact_of(new, given), _numbers_of(positions), length)
 
 
 def _write_to_every_row(array: Array, part: Selection, new: Any, given: Any) -> None:
     """Write to a part of every row, such as a column, in rows that do not count, too."""
-    length = len(array._value_with_room)
+    length = len(array._current_with_room)
     every_row = Selection((range(length), *part.ranges[1:]), part.axes)
     if _has_row_for_each(given, len(part.shape)):
-        written = with_rows(given.value if isinstance(given, Rows) else given, length)
+        written = with_rows(given.memory if isinstance(given, Rows) else given, length)
     else:
         written = _exact_of(new, given)
     array._replace_rows(put, every_row, written)
@@ -98,7 +105,7 @@ def write_number(array: Array, part: Selection, number: complex) -> bool:
     is_of_few_lengths = rows_in(count) == count or count == array.shape[0]
     if array._view or is_of_few_lengths or not is_possible():
         return False
-    value = array._value
+    value = array._current
     if not takes_room(value) or not is_of_rows_alone(part, value.shape):
         return False
     given = values_for(number, value)
@@ -185,20 +192,24 @@ def _value_for_positions(array: Array, places: Rows, new: Any) -> Any:
     return None if len(value) > length else with_rows(value, length)
 
 
+@takes_pending
 def _accumulate(buffer, positions, counts, new, how, made):
     with x64_for(buffer.dtype, new.dtype, positions.dtype):
         return _accumulated(made, buffer, positions, counts, new, how)
 
 
+@takes_pending
 def _write_mask(buffer, mask, new, has_value_per_true, made):
     return write_mask(made, buffer, mask, new, 0, has_value_per_true)
 
 
+@takes_pending
 def _write_rows(buffer, new, numbers, made):
     with x64_for(buffer.dtype, new.dtype):
         return _with_rows_at(made, buffer, new, numbers)
 
 
+@takes_pending
 def _write_one(buffer, new, numbers, length, made):
     with x64_for(buffer.dtype, new.dtype):
         return _with_one_at(made, buffer, new, numbers, length)

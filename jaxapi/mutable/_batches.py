@@ -1,0 +1,555 @@
+"""Statements that wait: a batch of them becomes one program of JAX, which runs when a value is asked for.
+
+On a device, outside of JAX's transformations, a call of a program that is `recorded` becomes a line of the
+batch of its thread, and returns a `Pending` value, of which shape and dtype are known. A batch runs when
+
+- the value of one of its lines is asked for,
+- the program comes again to the statement that its first line is of: a loop's next round,
+- it has many lines, or makes many bytes.
+
+A batch that comes for the first time runs line by line, each by the line's own program. When the same lines
+come again they are compiled as one program, of the same bits: behind every line there is a barrier with a
+fixed layout, through which XLA sees nothing that it could compute in another way.
+"""
+
+import collections
+import functools
+import itertools
+import math
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax import lax
+from jax.experimental.layout import Layout, with_layout_constraint
+
+from .._core._constants import repeated
+from .._core._dtypes import default_dtype, x64_as, x64_mode
+from .._core._programs import ARRAY_TYPES, compiled, eagerly
+from . import _host_way as host_way
+
+__all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "recorded", "run_all"]
+__all__ += ["takes_pending"]
+
+_SHORTEST = 16  # lines that are run because their first statement comes again
+_LONGEST = 400  # lines
+_MOST_BYTES = 2**28  # of the results of lines
+LARGE = 2**25  # bytes of one result: its program takes longer than its call
+_PROGRAMS_KEPT = 256
+_LINES_KEPT = 4096
+_MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
+_WORTH_A_PROGRAM = 3  # lines
+
+_PACKAGE = __name__.partition(".")[0]
+_NUMBERS = frozenset([bool, int, float, complex])
+_local = threading.local()
+
+
+class Kind(NamedTuple):
+    """What a line is compiled for, of an operand."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+
+
+class Pending:
+    """The value that a line of a batch makes. Its shape and its dtype are known before."""
+
+    __slots__ = ("__weakref__", "_error", "_line", "_value", "kind")
+
+    def __init__(self, kind: Kind, line: "_Line"):
+        """Stand for what a line makes."""
+        self.kind = kind
+        self._line: _Line | None = line
+        self._value: Any = None
+        self._error: Exception | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self.kind.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.kind.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.kind.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The data type of the elements."""
+        return self.kind.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.kind.dtype.itemsize
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype gives way to another one, as a Python number's."""
+        return self.kind.weak_type
+
+    @property
+    def device(self) -> Any:
+        """Where the value is made."""
+        line = self._line
+        return line.batch.device if line is not None else self.value().device
+
+    def __len__(self) -> int:
+        """Return the length of the first axis."""
+        return self.kind.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return the value as NumPy's array."""
+        return np.array(self.value(), dtype, copy=copy)
+
+    def __jax_array__(self) -> jax.Array:
+        """Return the value, for functions of jax.numpy."""
+        return self.value()
+
+    def value(self) -> jax.Array:
+        """Return the value; the batch runs if it has not run yet."""
+        line = self._line
+        if line is not None:
+            line.batch.run()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def finish(self, value: Any, error: Exception | None = None) -> None:
+        """Take the value, or the error that is raised instead of it."""
+        self._value = value
+        self._error = error
+        self._line = None
+
+
+def concrete(x: Any) -> Any:
+    """Return the value of what may be pending."""
+    return x.value() if type(x) is Pending else x
+
+
+def is_recording() -> bool:
+    """Whether statements wait now."""
+    return host_way.is_by_jax()
+
+
+def run_all() -> None:
+    """Run the statements of this thread that wait."""
+    batch = getattr(_local, "batch", None)
+    if batch is not None:
+        batch.run()
+
+
+class _LineProgram:
+    """A program with its options, for operands of certain kinds."""
+
+    __slots__ = ("_options", "_program", "kind", "nbytes")
+
+    def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
+        """Trace the program; the options stand at the places of its static arguments."""
+        self._program = program
+        self._options = options
+        structures = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in kinds]
+        made = program.jitted().trace(*self._arguments(structures)).out_info
+        self.kind = Kind(made.shape, made.dtype, made.weak_type)
+        self.nbytes = math.prod(made.shape) * made.dtype.itemsize
+
+    def _arguments(self, operands: Iterable[Any]) -> list[Any]:
+        """Return the arguments of the program, in their order."""
+        static = self._program.static_argnums
+        remaining_operands = iter(operands)
+        remaining_options = iter(self._options)
+        count = len(self._options)
+        arguments: list[Any] = []
+        for i in itertools.count():
+            if i in static:
+                arguments.append(next(remaining_options))
+                count -= 1
+                continue
+            try:
+                arguments.append(next(remaining_operands))
+            except StopIteration:
+                if not count:
+                    return arguments
+                raise
+
+    def __call__(self, operands: Iterable[Any]) -> Any:
+        """Run the program."""
+        return self._program(*self._arguments(operands))
+
+
+class _Line:
+    """A call that waits. An operand is another line, or the number of an array that the batch was given."""
+
+    __slots__ = ("batch", "number", "operands", "program", "result")
+
+    def __init__(self, batch: "_Batch", program: _LineProgram, operands: list[Any]):
+        """Note a call."""
+        self.batch = batch
+        self.program = program
+        self.operands = operands
+        self.number = 0  # in the order of lines, once the batch runs
+        self.result: weakref.ref[Pending]
+
+
+class _Place(NamedTuple):
+    """A statement of the user's program."""
+
+    code: types.CodeType
+    instruction: int
+
+
+class _Batch:
+    """Lines of one thread, in their order, and the arrays that they are given."""
+
+    def __init__(self, device: jax.Device, is_committed: bool, is_x64: bool):
+        """Start a batch on a device, to which its arrays are bound or not, in x64 mode or not."""
+        self.device = device
+        self.is_committed = is_committed
+        self.is_x64 = is_x64
+        self.is_open = True
+        self.lock = threading.RLock()
+        self._lines: list[_Line] = []
+        self._arrays: list[Any] = []
+        self._numbers: dict[int, int] = {}  # of arrays, by their identities
+        self._first_place: _Place | None = None
+        self._bytes = 0
+
+    def number_of(self, array: Any) -> int:
+        """Return the number of an array, which is kept until the batch has run."""
+        number = self._numbers.get(id(array))
+        if number is None:
+            number = len(self._arrays)
+            self._arrays.append(array)
+            self._numbers[id(array)] = number
+        return number
+
+    def ends_with(self, program: _LineProgram) -> bool:
+        """Whether a call comes again to the statement of the first line, or enough is waiting."""
+        lines = self._lines
+        if len(lines) < _SHORTEST:
+            return False
+        if len(lines) >= _LONGEST or self._bytes > _MOST_BYTES:
+            return True
+        return program is lines[0].program and _place() == self._first_place
+
+    def add(self, program: _LineProgram, operands: list[Any]) -> Pending:
+        """Add a line."""
+        line = _Line(self, program, operands)
+        pending = Pending(program.kind, line)
+        line.result = weakref.ref(pending)
+        self._lines.append(line)
+        self._bytes += program.nbytes
+        if self._first_place is None:
+            self._first_place = _place()
+        return pending
+
+    def run(self) -> None:
+        """Compute what is still asked for; nothing, where that was done."""
+        with self.lock:
+            self.is_open = False
+            lines = self._lines
+            wanted = _needed_of(lines)
+            if wanted:
+                with eagerly(), x64_as(self.is_x64):
+                    _compute(lines, self._arrays, wanted)
+            self._lines = []
+            self._arrays = []
+            self._numbers = {}
+
+
+def _needed_of(lines: list[_Line]) -> list[_Line]:
+    """Return the lines whose results somebody has, after numbering all."""
+    wanted = []
+    for number, line in enumerate(lines):
+        line.number = number
+        if line.result() is not None:
+            wanted.append(line)
+    return wanted
+
+
+def _place() -> _Place:
+    """Return the statement of the user's program that runs now."""
+    frame: Any = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame = frame.f_back
+    return _Place(frame.f_code, frame.f_lasti)
+
+
+# Recording
+
+
+def recorded(program: Any) -> Callable[..., Any]:
+    """Return a program, as `compiled` returns it, whose calls are lines where `is_recording`.
+
+    Its operands may be pending then, and so is its result.
+    """
+    static = program.static_argnums
+
+    @functools.wraps(program)
+    def call(*args: Any) -> Any:
+        if is_recording():
+            made = _record(program, static, args)
+            if made is not None:
+                return made
+        return program(*[concrete(x) for x in args])
+
+    call.static_argnums = static  # type: ignore[attr-defined]
+    return call
+
+
+def continued(program: Any) -> Callable[..., Any]:
+    """Return a program whose calls are lines where an operand is pending; else they run at once."""
+    line = recorded(program)
+
+    @functools.wraps(program)
+    def call(*args: Any) -> Any:
+        return line(*args) if Pending in map(type, args) else program(*args)
+
+    return call
+
+
+def takes_pending(program: Any) -> Any:
+    """Say of a program that it takes values that are pending, and may return one."""
+    program.takes_pending = True
+    return program
+
+
+def _record(program: Any, static: frozenset[int], args: Sequence[Any]) -> Pending | None:
+    """Make a line of a call; None where it has to run now."""
+    options = []
+    operands = []
+    kinds = []
+    for i, x in enumerate(args):
+        if i in static:
+            options.append(x)
+            continue
+        if type(x) is Pending:
+            kind = x.kind
+        elif type(x) in ARRAY_TYPES:
+            kind = Kind(x.shape, x.dtype, x.weak_type)
+        else:
+            kind = _kind_of_number(x)
+            if kind is None:
+                return None
+        operands.append(x)
+        kinds.append(kind)
+    line_program = _line_program(program, tuple(options), tuple(kinds), x64_mode())
+    if line_program.nbytes > LARGE:
+        return None
+    batch = _batch_for(operands)
+    if batch is None:
+        return None
+    with batch.lock:
+        if batch.ends_with(line_program):
+            batch.run()
+            batch = _batch_for(operands)
+            if batch is None:
+                return None
+        given = [_given(batch, x) for x in operands]
+        return batch.add(line_program, given)
+
+
+def _kind_of_number(x: Any) -> Kind | None:
+    """Return the kind of a number or of a small array of NumPy's; None for what is sent at once."""
+    if type(x) in _NUMBERS:
+        return Kind((), np.dtype(bool) if type(x) is bool else default_dtype(type(x)), type(x) is not bool)
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc" and x.size <= 1:
+        return Kind(x.shape, x.dtype, False)
+    return None
+
+
+@functools.lru_cache(_LINES_KEPT)
+def _line_program(
+    program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...], is_x64: bool
+) -> _LineProgram:
+    return _LineProgram(program, options, kinds)  # in the mode that is on
+
+
+def _batch_for(operands: list[Any]) -> _Batch | None:
+    """Return the batch of this thread that can take arrays, after it ran if it cannot; None for a mesh's."""
+    batch = getattr(_local, "batch", None)
+    device: Any = None
+    is_committed = False
+    is_x64 = x64_mode()
+    for x in operands:
+        if type(x) not in ARRAY_TYPES or (batch is not None and id(x) in batch._numbers):
+            continue
+        sharding = x.sharding
+        if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
+            return None
+        (its_device,) = sharding.device_set
+        if x.committed:
+            if is_committed and its_device != device:
+                return None
+            is_committed = True
+            device = its_device
+        elif device is None:
+            device = its_device
+        elif device != its_device and not is_committed:
+            return None
+    if batch is not None and batch.is_open:
+        is_other = device is not None and (device != batch.device or is_committed != batch.is_committed)
+        if not is_other and batch.is_x64 == is_x64:
+            return batch
+        batch.run()
+    if device is None:
+        device = _default_device()
+    batch = _local.batch = _Batch(device, is_committed, is_x64)
+    return batch
+
+
+def _default_device() -> Any:
+    chosen = jax.config.jax_default_device
+    return chosen if isinstance(chosen, jax.Device) else jax.local_devices()[0]
+
+
+def _given(batch: _Batch, x: Any) -> Any:
+    """Return an operand of a line: a line of the same batch, or the number of an array."""
+    if type(x) is Pending:
+        line = x._line
+        if line is not None and line.batch is batch:
+            return line
+        return batch.number_of(x.value())
+    if type(x) in ARRAY_TYPES:
+        return batch.number_of(x)
+    return batch.number_of(repeated(x, batch.device))
+
+
+# Running
+
+
+def _compute(lines: list[_Line], arrays: list[Any], wanted: list[_Line]) -> None:
+    """Give the lines that are wanted their values."""
+    if len(wanted) == 1 and len(lines) == 1:
+        _compute_each(lines, arrays, wanted)
+        return
+    program = _program_of(lines) if len(lines) >= _WORTH_A_PROGRAM else None
+    made = None if program is None else program(arrays, [line.number for line in wanted])
+    if made is None:
+        _compute_each(lines, arrays, wanted)
+        return
+    for line in wanted:
+        pending = line.result()
+        if pending is not None:
+            pending.finish(made[line.number])
+
+
+def _compute_each(lines: list[_Line], arrays: list[Any], wanted: list[_Line]) -> None:
+    """Run line by line; what depends on one that fails raises that error when it is asked for."""
+    last_uses = _last_uses(lines, wanted)
+    values: dict[int, Any] = {}
+    for line in lines:
+        if line.number not in last_uses:
+            continue
+        error = None
+        value = None
+        operands = [values[x.number] if type(x) is _Line else arrays[x] for x in line.operands]
+        failed = next((x for x in operands if isinstance(x, Exception)), None)
+        if failed is not None:
+            error = failed
+        else:
+            try:
+                value = line.program(operands)
+            except Exception as raised:
+                error = raised
+        pending = line.result()
+        if pending is not None:
+            pending.finish(value, error)
+        values[line.number] = value if error is None else error
+        for x in line.operands:
+            if type(x) is _Line and last_uses[x.number] == line.number:
+                values.pop(x.number, None)
+
+
+def _last_uses(lines: list[_Line], wanted: list[_Line]) -> dict[int, int]:
+    """Return the lines that have to run, each with the last one that reads its result."""
+    last_uses = {line.number: len(lines) for line in wanted}
+    for line in reversed(lines):
+        if line.number in last_uses:
+            for x in line.operands:
+                if type(x) is _Line:
+                    last_uses.setdefault(x.number, line.number)
+    return last_uses
+
+
+class _Program:
+    """Lines that were seen, compiled as one program from the second time on."""
+
+    def __init__(self, plan: tuple[tuple[_LineProgram, tuple[int, ...]], ...]):
+        """Take a program of each line, and its operands: lines, or arrays from -1 downwards."""
+        self._plan = plan
+        self._was_seen = False
+        self._kept: frozenset[int] = frozenset()
+        self._variants = 0
+        self._compiled: Any = None
+        self._order: list[int] = []
+
+    def __call__(self, arrays: list[Any], wanted: list[int]) -> dict[int, Any] | None:
+        """Return the results that are wanted, or None for lines that run one by one."""
+        if not self._was_seen:
+            self._was_seen = True
+            return None
+        if not self._kept.issuperset(wanted):
+            if self._variants == _MOST_VARIANTS:
+                return None
+            self._variants += 1
+            self._kept = self._kept.union(wanted)
+            self._compile()
+        try:
+            made = self._compiled(*arrays)
+        except Exception:  # which the line raises that fails, and those before it have values
+            return None
+        return dict(zip(self._order, made, strict=True))
+
+    def _compile(self) -> None:
+        order = sorted(self._kept)
+        plan = self._plan
+
+        def statements(*arrays: Any) -> list[Any]:
+            made: list[Any] = []
+            for program, operands in plan:
+                made.append(_sealed(program([made[i] if i >= 0 else arrays[-1 - i] for i in operands])))
+            return [made[i] for i in order]
+
+        self._order = order
+        self._compiled = compiled(statements).jitted()
+
+
+def _sealed(value: jax.Array) -> jax.Array:
+    """Return a value that is computed as it is alone: nothing is moved or rewritten across a barrier."""
+    in_order = with_layout_constraint(value, Layout(major_to_minor=tuple(range(value.ndim))))
+    return lax.optimization_barrier(in_order)
+
+
+_programs: collections.OrderedDict[Any, _Program] = collections.OrderedDict()
+_programs_lock = threading.Lock()
+
+
+def _program_of(lines: list[_Line]) -> _Program:
+    """Return the program of lines, which was there if they came before."""
+    plan = []
+    for line in lines:
+        operands = [x.number if type(x) is _Line else -1 - x for x in line.operands]
+        plan.append((line.program, tuple(operands)))
+    key = tuple(plan)
+    with _programs_lock:
+        program = _programs.get(key)
+        if program is None:
+            program = _programs[key] = _Program(key)
+            if len(_programs) > _PROGRAMS_KEPT:
+                _programs.popitem(last=False)
+        else:
+            _programs.move_to_end(key)
+        return program
