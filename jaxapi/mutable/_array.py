@@ -24,7 +24,7 @@ from ._batches import Pending
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
 from ._capacity._slices import has_many_rows
-from ._elementwise import ELEMENTWISE
+from ._elementwise import ELEMENTWISE, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
@@ -246,7 +246,7 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
             made_rows = None if rows is None else computed(of_values, (rows,))
             if made_rows is not None:
                 return wrap_rows(made_rows, self._module)
-            made = of_values(self._operand())
+            made = statement(of_values, (self._operand(),))
             return wrap(made, self._module, is_scalar=not made.ndim)
 
     return operate
@@ -818,7 +818,7 @@ class Array(Storage):
         own = self._operand() if takes_parts else self._value
         operands = (operand, own) if is_reflected else (own, operand)
         module = self._module_with(other)
-        made = self._variant_of(by, operand, module, is_reflected).of_values(*operands)
+        made = statement(self._variant_of(by, operand, module, is_reflected).of_values, operands)
         return wrap(made, module, is_scalar=not made.ndim)
 
     def _module_with(self, other: Any) -> str:
@@ -1211,14 +1211,16 @@ _ELSEWHERE = object()  # in place of what is not in the host's memory
 
 def may_have_room(x: Any) -> bool:
     """Whether something is an array that has a buffer, or may be a view of one that has."""
-    return type(x) is Array and (x._buffer is not None or x._view is not None)
+    if type(x) is not Array:
+        return False
+    return x._buffer is not None or (x._view is not None and x._view.may_have_rows())
 
 
 def any_may_have_room(args: Sequence[Any]) -> bool:
     """Whether there is such an array among arguments, or in a list or a tuple among them."""
     for x in args:
         if type(x) is Array:
-            if x._buffer is not None or x._view is not None:
+            if may_have_room(x):
                 return True
         elif type(x) in (list, tuple) and any(map(may_have_room, x)):
             return True

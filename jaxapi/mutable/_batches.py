@@ -13,6 +13,7 @@ fixed layout, through which XLA sees nothing that it could compute in another wa
 """
 
 import collections
+import contextlib
 import functools
 import itertools
 import math
@@ -20,7 +21,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -33,8 +34,8 @@ from .._core._dtypes import default_dtype, x64_as, x64_mode
 from .._core._programs import ARRAY_TYPES, compiled, eagerly
 from . import _host_way as host_way
 
-__all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "recorded", "run_all"]
-__all__ += ["takes_pending"]
+__all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "line_of", "recorded"]
+__all__ += ["run_all", "takes_pending"]
 
 _SHORTEST = 16  # lines that are run because their first statement comes again
 _LONGEST = 400  # lines
@@ -42,6 +43,7 @@ _MOST_BYTES = 2**28  # of the results of lines
 LARGE = 2**25  # bytes of one result: its program takes longer than its call
 _PROGRAMS_KEPT = 256
 _LINES_KEPT = 4096
+_KINDS_KEPT = 4096
 _MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
 _WORTH_A_PROGRAM = 3  # lines
 
@@ -50,12 +52,25 @@ _NUMBERS = frozenset([bool, int, float, complex])
 _local = threading.local()
 
 
-class Kind(NamedTuple):
-    """What a line is compiled for, of an operand."""
+class Kind:
+    """What a line is compiled for, of an operand; one object for each kind."""
 
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    weak_type: bool
+    __slots__ = ("dtype", "shape", "weak_type")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool):
+        """Take what is known of an array."""
+        self.shape = shape
+        self.dtype = dtype
+        self.weak_type = weak_type
+
+    def structure(self) -> jax.ShapeDtypeStruct:
+        """Return what a program is traced with."""
+        return jax.ShapeDtypeStruct(self.shape, self.dtype, weak_type=self.weak_type)
+
+
+@functools.lru_cache(_KINDS_KEPT)
+def _kind(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> Kind:
+    return Kind(shape, dtype, weak_type)
 
 
 class Pending:
@@ -160,9 +175,9 @@ class _LineProgram:
         """Trace the program; the options stand at the places of its static arguments."""
         self._program = program
         self._options = options
-        structures = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in kinds]
+        structures = [kind.structure() for kind in kinds]
         made = program.jitted().trace(*self._arguments(structures)).out_info
-        self.kind = Kind(made.shape, made.dtype, made.weak_type)
+        self.kind = _kind(made.shape, made.dtype, made.weak_type)
         self.nbytes = math.prod(made.shape) * made.dtype.itemsize
 
     def _arguments(self, operands: Iterable[Any]) -> list[Any]:
@@ -213,29 +228,87 @@ class _Place(NamedTuple):
 class _Batch:
     """Lines of one thread, in their order, and the arrays that they are given."""
 
-    def __init__(self, device: jax.Device, is_committed: bool, is_x64: bool):
-        """Start a batch on a device, to which its arrays are bound or not, in x64 mode or not."""
-        self.device = device
-        self.is_committed = is_committed
-        self.is_x64 = is_x64
+    def __init__(self, is_x64: bool):
+        """Start a batch in x64 mode or not; its first array says where it runs."""
+        self.device: Any = None
         self.is_open = True
+        self.is_x64 = is_x64
         self.lock = threading.RLock()
+        self._is_committed = False
         self._lines: list[_Line] = []
         self._arrays: list[Any] = []
+        self._kinds: list[Kind] = []
         self._numbers: dict[int, int] = {}  # of arrays, by their identities
         self._first_place: _Place | None = None
         self._bytes = 0
 
-    def number_of(self, array: Any) -> int:
-        """Return the number of an array, which is kept until the batch has run."""
-        number = self._numbers.get(id(array))
-        if number is None:
-            number = len(self._arrays)
-            self._arrays.append(array)
-            self._numbers[id(array)] = number
+    def record(self, program: Any, static: frozenset[int], args: Sequence[Any]) -> Any:
+        """Add a line for a call, and return what it makes.
+
+        None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
+        """
+        options = []
+        operands: list[Any] = []
+        kinds = []
+        for i, x in enumerate(args):
+            if i in static:
+                options.append(x)
+                continue
+            if type(x) is Pending:
+                line = x._line
+                if line is not None and line.batch is self:
+                    operands.append(line)
+                    kinds.append(x.kind)
+                    continue
+                x = x.value()
+            number = self._number_of(x)
+            if number is None:
+                return _RUN_FIRST if self._lines else None
+            operands.append(number)
+            kinds.append(self._kinds[number])
+        line_program = _line_program(program, tuple(options), tuple(kinds), self.is_x64)
+        if line_program.nbytes > LARGE:
+            return None
+        return _RUN_FIRST if self._ends_with(line_program) else self._add(line_program, operands)
+
+    def _number_of(self, x: Any) -> int | None:
+        """Return the number of an array, which is kept until the batch has run; None for one elsewhere."""
+        if type(x) not in ARRAY_TYPES:
+            return self._number_of_host(x)
+        number = self._numbers.get(id(x))
+        return self._number_of_new(x) if number is None else number
+
+    def _number_of_new(self, array: Any) -> int | None:
+        sharding = array.sharding
+        if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
+            return None
+        (device,) = sharding.device_set
+        if self.device is None:
+            self.device = device
+            self._is_committed = array.committed
+        elif device != self.device or array.committed != self._is_committed:
+            return None
+        return self._keep(array, _kind(array.shape, array.dtype, array.weak_type))
+
+    def _number_of_host(self, x: Any) -> int | None:
+        """Return the number of a number of Python's, or of NumPy's; None for what is sent at once."""
+        if type(x) in _NUMBERS:
+            kind = _kind((), np.dtype(bool) if type(x) is bool else default_dtype(type(x)), type(x) is not bool)
+        elif isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc" and x.size == 1:
+            kind = _kind(x.shape, x.dtype, False)
+            x = np.array(x)  # whose memory nobody changes
+        else:
+            return None
+        return self._keep(repeated(x, self.device), kind)
+
+    def _keep(self, x: Any, kind: Kind) -> int:
+        number = len(self._arrays)
+        self._arrays.append(x)
+        self._kinds.append(kind)
+        self._numbers[id(x)] = number
         return number
 
-    def ends_with(self, program: _LineProgram) -> bool:
+    def _ends_with(self, program: _LineProgram) -> bool:
         """Whether a call comes again to the statement of the first line, or enough is waiting."""
         lines = self._lines
         if len(lines) < _SHORTEST:
@@ -244,8 +317,7 @@ class _Batch:
             return True
         return program is lines[0].program and _place() == self._first_place
 
-    def add(self, program: _LineProgram, operands: list[Any]) -> Pending:
-        """Add a line."""
+    def _add(self, program: _LineProgram, operands: list[Any]) -> Pending:
         line = _Line(self, program, operands)
         pending = Pending(program.kind, line)
         line.result = weakref.ref(pending)
@@ -262,11 +334,24 @@ class _Batch:
             lines = self._lines
             wanted = _needed_of(lines)
             if wanted:
-                with eagerly(), x64_as(self.is_x64):
+                with eagerly(), x64_as(self.is_x64), _unchecked():
                     _compute(lines, self._arrays, wanted)
             self._lines = []
             self._arrays = []
             self._numbers = {}
+
+
+_RUN_FIRST = object()
+
+
+@contextlib.contextmanager
+def _unchecked() -> Iterator[None]:
+    """Return a context in which JAX checks no results, as when the lines were recorded."""
+    if not host_way.checks_programs():
+        yield
+        return
+    with jax.debug_nans(False), jax.debug_infs(False), jax.disable_jit(False):
+        yield
 
 
 def _needed_of(lines: list[_Line]) -> list[_Line]:
@@ -295,17 +380,24 @@ def recorded(program: Any) -> Callable[..., Any]:
 
     Its operands may be pending then, and so is its result.
     """
+    line = line_of(program)
+
+    @functools.wraps(program)
+    def call(*args: Any) -> Any:
+        return line(*args) if is_recording() else program(*[concrete(x) for x in args])
+
+    return call
+
+
+def line_of(program: Any) -> Callable[..., Any]:
+    """Return the same for callers that know that statements wait now."""
     static = program.static_argnums
 
     @functools.wraps(program)
     def call(*args: Any) -> Any:
-        if is_recording():
-            made = _record(program, static, args)
-            if made is not None:
-                return made
-        return program(*[concrete(x) for x in args])
+        made = _record(program, static, args)
+        return program(*[concrete(x) for x in args]) if made is None else made
 
-    call.static_argnums = static  # type: ignore[attr-defined]
     return call
 
 
@@ -328,46 +420,21 @@ def takes_pending(program: Any) -> Any:
 
 def _record(program: Any, static: frozenset[int], args: Sequence[Any]) -> Pending | None:
     """Make a line of a call; None where it has to run now."""
-    options = []
-    operands = []
-    kinds = []
-    for i, x in enumerate(args):
-        if i in static:
-            options.append(x)
-            continue
-        if type(x) is Pending:
-            kind = x.kind
-        elif type(x) in ARRAY_TYPES:
-            kind = Kind(x.shape, x.dtype, x.weak_type)
-        else:
-            kind = _kind_of_number(x)
-            if kind is None:
-                return None
-        operands.append(x)
-        kinds.append(kind)
-    line_program = _line_program(program, tuple(options), tuple(kinds), x64_mode())
-    if line_program.nbytes > LARGE:
-        return None
-    batch = _batch_for(operands)
-    if batch is None:
-        return None
-    with batch.lock:
-        if batch.ends_with(line_program):
+    batch = getattr(_local, "batch", None)
+    is_x64 = x64_mode()
+    if batch is None or not batch.is_open or batch.is_x64 is not is_x64:
+        if batch is not None:
             batch.run()
-            batch = _batch_for(operands)
-            if batch is None:
-                return None
-        given = [_given(batch, x) for x in operands]
-        return batch.add(line_program, given)
-
-
-def _kind_of_number(x: Any) -> Kind | None:
-    """Return the kind of a number or of a small array of NumPy's; None for what is sent at once."""
-    if type(x) in _NUMBERS:
-        return Kind((), np.dtype(bool) if type(x) is bool else default_dtype(type(x)), type(x) is not bool)
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc" and x.size <= 1:
-        return Kind(x.shape, x.dtype, False)
-    return None
+        batch = _local.batch = _Batch(is_x64)
+    with batch.lock:
+        made = batch.record(program, static, args)
+    if made is not _RUN_FIRST:
+        return made
+    batch.run()
+    batch = _local.batch = _Batch(is_x64)
+    with batch.lock:
+        made = batch.record(program, static, args)
+    return None if made is _RUN_FIRST else made
 
 
 @functools.lru_cache(_LINES_KEPT)
@@ -375,56 +442,6 @@ def _line_program(
     program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...], is_x64: bool
 ) -> _LineProgram:
     return _LineProgram(program, options, kinds)  # in the mode that is on
-
-
-def _batch_for(operands: list[Any]) -> _Batch | None:
-    """Return the batch of this thread that can take arrays, after it ran if it cannot; None for a mesh's."""
-    batch = getattr(_local, "batch", None)
-    device: Any = None
-    is_committed = False
-    is_x64 = x64_mode()
-    for x in operands:
-        if type(x) not in ARRAY_TYPES or (batch is not None and id(x) in batch._numbers):
-            continue
-        sharding = x.sharding
-        if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
-            return None
-        (its_device,) = sharding.device_set
-        if x.committed:
-            if is_committed and its_device != device:
-                return None
-            is_committed = True
-            device = its_device
-        elif device is None:
-            device = its_device
-        elif device != its_device and not is_committed:
-            return None
-    if batch is not None and batch.is_open:
-        is_other = device is not None and (device != batch.device or is_committed != batch.is_committed)
-        if not is_other and batch.is_x64 == is_x64:
-            return batch
-        batch.run()
-    if device is None:
-        device = _default_device()
-    batch = _local.batch = _Batch(device, is_committed, is_x64)
-    return batch
-
-
-def _default_device() -> Any:
-    chosen = jax.config.jax_default_device
-    return chosen if isinstance(chosen, jax.Device) else jax.local_devices()[0]
-
-
-def _given(batch: _Batch, x: Any) -> Any:
-    """Return an operand of a line: a line of the same batch, or the number of an array."""
-    if type(x) is Pending:
-        line = x._line
-        if line is not None and line.batch is batch:
-            return line
-        return batch.number_of(x.value())
-    if type(x) in ARRAY_TYPES:
-        return batch.number_of(x)
-    return batch.number_of(repeated(x, batch.device))
 
 
 # Running

@@ -32,7 +32,7 @@ from ._batches import concrete, is_recording
 from ._promotion import cast
 from ._selection import Part, computed_of_parts
 
-__all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "may_raise"]
+__all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase", "may_raise", "statement"]
 
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
@@ -50,8 +50,17 @@ class Elementwise:
         self._function = function
         self.numpys = numpys
 
-    def __call__(self, *operands: Any, dtype: np.dtype | None = None, casting: Any = "same_kind") -> Any:
-        """Compute in NumPy's dtypes, or as if the result was of ``dtype``."""
+    def __call__(
+        self,
+        *operands: Any,
+        dtype: np.dtype | None = None,
+        casting: Any = "same_kind",
+        may_wait: bool = False,
+    ) -> Any:
+        """Compute in NumPy's dtypes, or as if the result was of ``dtype``; where it may, as a line of a batch."""
+        waits = may_wait and self.numpys.nout == 1 and is_recording()
+        if not waits:
+            operands = tuple([concrete(x) for x in operands])
         if _NUMBERS.issuperset(map(type, operands)):
             operands = tuple(jaxapi.asarray(x) for x in operands)
         elif self.name in _COMPARISONS and int in map(type, operands):
@@ -67,10 +76,10 @@ class Elementwise:
         loop, is_direct = _plan(self.name, kinds, dtype, casting, x64_mode())
         try:
             if is_direct:
-                result = self._computed(self._with_constants(operands, loop))
+                result = self._computed(self._with_constants(operands, loop), waits)
             else:
                 with x64_for(*loop):
-                    result = self._computed_in(operands, loop)
+                    result = self._computed_in(operands, loop, waits)
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
         if loop is None or (self.numpys.nout == 1 and result.dtype == loop[-1]):
@@ -81,23 +90,21 @@ class Elementwise:
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
-    def _computed(self, operands):
+    def _computed(self, operands, waits):
         """Compute with operands of their dtypes; parts of arrays are read by the program that does."""
         types_of_operands = {*map(type, operands)}
-        is_line = self.numpys.nout == 1 and is_recording()
-        if Part not in types_of_operands and not is_line:
+        if Part not in types_of_operands and not waits:
             return self._function(*operands)
         depends_on_numbers = self.name == "power" or not _PYTHON.isdisjoint(types_of_operands)
         if depends_on_numbers:  # which a program would not know
             return self._function(*_read(operands))
-        return computed_of_parts(self._function, operands)
+        return computed_of_parts(self._function, operands, waits)
 
-    def _computed_in(self, operands, loop):
+    def _computed_in(self, operands, loop, waits):
         """Compute with operands that are cast first."""
-        is_line = self.numpys.nout == 1 and self.name != "power" and is_recording()
-        if not is_line:
+        if self.name == "power" or not waits:
             return self._function(*self._cast(_read(operands), loop))
-        return computed_of_parts(_in_dtypes(self, loop), list(self._as_arrays(operands, loop)))
+        return computed_of_parts(_in_dtypes(self, loop), list(self._as_arrays(operands, loop)), waits)
 
     def _as_arrays(self, operands, loop):
         """Return operands with numbers as arrays of the dtypes that are computed in."""
@@ -160,6 +167,25 @@ class Elementwise:
 def _read(operands):
     """Return operands as arrays of their own."""
     return [concrete(x.taken() if type(x) is Part else x) for x in operands]
+
+
+def statement(function: Any, operands: Any) -> Any:
+    """Return what a function of each element makes, which may be pending."""
+    if isinstance(function, (Elementwise, OfBase)):
+        return function(*operands, may_wait=True)
+    return function(*_read(operands))
+
+
+class OfBase:
+    """A function of two operands that is one of the first: what a power is by a number of NumPy's."""
+
+    def __init__(self, name: str):
+        """Take the name of NumPy's ufunc."""
+        self._function = ELEMENTWISE[name]
+
+    def __call__(self, base: Any, exponent: Any, may_wait: bool = False) -> Any:
+        """Compute, where it may as a line of a batch."""
+        return self._function(base, may_wait=may_wait)
 
 
 @functools.lru_cache

@@ -13,7 +13,7 @@ import jaxapi
 from .._core._dtypes import has_64_bits, x64_mode
 from .._interop import as_array
 from ._batches import concrete, takes_pending
-from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, may_raise
+from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, OfBase, may_raise, statement
 from ._promotion import together
 from ._selection import Selection, change, compiled_pair, put, take
 
@@ -97,7 +97,7 @@ class Operator:
         return other
 
     def _changed(self, value, other):
-        result = self.of_values(value, other)
+        result = statement(self.of_values, (value, other))
         if result.shape != value.shape:
             raise ValueError(
                 f"non-broadcastable output operand with shape {value.shape} doesn't match the broadcast "
@@ -131,8 +131,7 @@ class Power(Operator):
 
 
 def _power(name: str) -> Operator:
-    function = ELEMENTWISE[name]
-    return Operator(operator.pow, operator.ipow, name, lambda x, exponent: function(x))
+    return Operator(operator.pow, operator.ipow, name, OfBase(name))
 
 
 _POWERS = {-1: _power("reciprocal"), 0.5: _power("sqrt"), 1: _power("positive"), 2: _power("square")}

@@ -20,7 +20,7 @@ from .._core._dtypes import refuse_complex, x64_for
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
-from ._batches import Pending, concrete, continued, recorded, takes_pending
+from ._batches import Pending, concrete, continued, line_of, recorded, takes_pending
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
@@ -133,8 +133,8 @@ class Part:
         return take(self.value, self.selection)
 
 
-def computed_of_parts(function, operands) -> Any:
-    """Return ``function(*operands)``, by one program that reads the parts among them."""
+def computed_of_parts(function, operands, waits: bool = False) -> Any:
+    """Return ``function(*operands)``, by one program that reads the parts among them, or a line of a batch."""
     inputs = []
     layouts = []
     for x in operands:
@@ -145,10 +145,11 @@ def computed_of_parts(function, operands) -> Any:
             x = x.value
         inputs.append(x)
         layouts.append(layout)
-    return _computed(function, tuple(layouts), *inputs)
+    if waits:
+        return _line_of_parts(function, tuple(layouts), *inputs)
+    return _computed(function, tuple(layouts), *map(concrete, inputs))
 
 
-@recorded
 @functools.partial(compiled, static_argnums=(0, 1))
 def _computed(function, layouts, *inputs):
     remaining_inputs = iter(inputs)
@@ -160,6 +161,9 @@ def _computed(function, layouts, *inputs):
             starts = next(remaining_inputs)
             operands.append(_taken(next(remaining_inputs), starts, layout))
     return function(*operands)
+
+
+_line_of_parts = line_of(_computed)
 
 
 @takes_pending

@@ -12,7 +12,7 @@ from jax import lax
 
 from ._batches import concrete
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, selected_rows
+from ._capacity._slices import has_many_rows, is_of_rows_alone, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
@@ -88,6 +88,13 @@ class View:
         if part.is_all(value.shape) or not one_program_suffices(value):
             return self.value()
         return Part(value, part)
+
+    def may_have_rows(self) -> bool:
+        """Whether `rows` may be some, as far as the part and its owner say."""
+        part = self.part
+        if part is None or self.owner._buffer is not None:
+            return True
+        return self.reshaped is None and self.component is None and is_of_rows_alone(part, self.owner.shape)
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""

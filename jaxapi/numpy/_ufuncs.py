@@ -15,7 +15,6 @@ from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, unwrap
 from ..mutable._at import AT
-from ..mutable._batches import concrete
 from ..mutable._capacity._functions import of_elements
 from ..mutable._capacity._writing import accumulate_rows
 from ..mutable._elementwise import ELEMENTWISE
@@ -196,12 +195,12 @@ class ufunc:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(other)!r}")
         if dtype is None and signature is not None:
             dtype = signature[-1] if isinstance(signature, (tuple, str)) else signature
-        result = self._of_values(*operands, dtype=resolve_dtype(dtype), casting=casting)
+        result = self._of_values(
+            *operands, dtype=resolve_dtype(dtype), casting=casting, may_wait=is_plain
+        )
         outs = out if isinstance(out, tuple) else (out,) * (out is not None) or (None,) * self.nout
         if len(outs) != self.nout:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
-        if not is_plain:
-            result = concrete(result)
         parts = result if self.nout > 1 else (result,)
         made = [_placed(part, to, where, casting, args) for part, to in zip(parts, outs, strict=True)]
         return tuple(made) if self.nout > 1 else made[0]

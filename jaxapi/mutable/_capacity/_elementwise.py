@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from .._batches import Pending, concrete
+from .._elementwise import statement
 from .._storage import duplicate
 from ._rows import Rows, with_rows
 
@@ -79,7 +80,7 @@ def computed(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     if values is None:
         return None
     try:
-        made = function(*values)
+        made = statement(function, values)
     except (TypeError, ValueError, OverflowError):
         return None
     count = next(x.count for x in operands if type(x) is Rows)
