@@ -8,6 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ._core._docs import of_standard
 from ._core._errors import whole_number
+from ._core._exact import transposable
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._frequencies import fftfreq, rfftfreq
@@ -36,23 +37,23 @@ def _of_numbers(transform):
     return of_numbers
 
 
-fft = takes_array(_of_numbers(jnp.fft.fft))
-fftn = takes_array(_of_numbers(jnp.fft.fftn))
+fft = takes_array(_of_numbers(transposable(jnp.fft.fft)))
+fftn = takes_array(_of_numbers(transposable(jnp.fft.fftn)))
 fftshift = takes_array(jnp.fft.fftshift)
-ifft = takes_array(_of_numbers(jnp.fft.ifft))
-ifftn = takes_array(_of_numbers(jnp.fft.ifftn))
+ifft = takes_array(_of_numbers(transposable(jnp.fft.ifft)))
+ifftn = takes_array(_of_numbers(transposable(jnp.fft.ifftn)))
 ifftshift = takes_array(jnp.fft.ifftshift)
-irfft = takes_array(_of_numbers(jnp.fft.irfft))
-irfftn = takes_array(_of_numbers(jnp.fft.irfftn))
-rfft = takes_array(_of_numbers(jnp.fft.rfft))
-rfftn = takes_array(_of_numbers(jnp.fft.rfftn))
+irfft = takes_array(_of_numbers(transposable(jnp.fft.irfft)))
+irfftn = takes_array(_of_numbers(transposable(jnp.fft.irfftn)))
+rfft = takes_array(_of_numbers(transposable(jnp.fft.rfft)))
+rfftn = takes_array(_of_numbers(transposable(jnp.fft.rfftn)))
 
 
 @_of_numbers
 @functools.wraps(jnp.fft.hfft)
 def _hfft(x, n=None, axis=-1, norm=None):
     normalize_axis_index(axis, jnp.ndim(x))  # JAX raises IndexError
-    return jnp.fft.hfft(x, n, axis, norm)
+    return transposable(jnp.fft.hfft)(x, n, axis, norm)
 
 
 hfft = takes_array(_hfft)
@@ -98,4 +99,4 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 def _ihfft(x, n, axis, norm):
     if not x.shape[normalize_axis_index(axis, x.ndim)]:
         raise ValueError(f"ihfft: the signal is empty along axis {axis} of shape {x.shape}")
-    return _of_numbers(jnp.fft.ihfft)(x, n=n, axis=axis, norm=norm)
+    return _of_numbers(transposable(jnp.fft.ihfft))(x, n=n, axis=axis, norm=norm)

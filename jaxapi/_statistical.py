@@ -1,6 +1,7 @@
 """Statistical functions (chapter "Statistical functions" of the standard)."""
 
 import functools
+import math
 from collections.abc import Sequence
 
 import jax
@@ -15,6 +16,7 @@ from ._core._errors import raises_as_numpy
 from ._core._exact import exact, exact_norm
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, DTypeLike
+from ._core._zeros import with_sign_of_zero
 from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, by_numpy, scalar_like
 from ._interop._arguments import static_axis, takes_array
 
@@ -51,6 +53,21 @@ def _prod(
     if initial is not None:
         product = product * jnp.asarray(initial, x.dtype)
     return lax.expand_dims(product, axes) if keepdims else product
+
+
+@functools.wraps(jnp.sum)
+def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
+    total = jnp.sum(a, axis, dtype, out, keepdims, initial, where, promote_integers)
+    if not jnp.issubdtype(total.dtype, jnp.floating):
+        return total
+    x = jnp.asarray(a)
+    if initial is None:  # of one element XLA makes that element
+        axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+        has_one_element = math.prod(x.shape[i] for i in axes) == 1
+        return with_sign_of_zero(total, np.False_) if has_one_element else total
+    is_negative_zero = (x == 0) & jnp.signbit(x) if jnp.issubdtype(x.dtype, jnp.floating) else x != x
+    are_negative_zeros = jnp.all(is_negative_zero, axis, keepdims=keepdims, where=where)
+    return with_sign_of_zero(total, are_negative_zeros & jnp.signbit(initial))
 
 
 def _has_own_derivative(x, is_narrow: bool) -> bool:
@@ -115,7 +132,12 @@ prod = takes_array(_prod, "where", elements=("initial",))
 std = _rounded_once(
     exact_norm(jnp.std), "equal numbers have the deviation 0, and no slopes", elements=("mean",)
 )
-sum = takes_array(jnp.sum, "where", elements=("initial",))
+sum = takes_array(
+    _sum,
+    "where",
+    elements=("initial",),
+    difference="the sign of a sum of zeros is NumPy's: -0 of negative ones that are added to -0, else 0",
+)
 var = _rounded_once(exact(jnp.var), "equal numbers have the variance 0", elements=("mean",))
 
 

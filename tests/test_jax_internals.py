@@ -16,8 +16,8 @@ import pytest
 import jaxapi
 from jaxapi._core import _errors, _exact, _programs
 from jaxapi._fuse import _integers
+from jaxapi.mutable._capacity._dimensions import Bounds, Refused, UnknownCounts
 from jaxapi.mutable._capacity._interpreter import evaluate
-from jaxapi.mutable._capacity._unknown import Length, Refused, Unknown
 from jaxapi.spatial._engines._cuda import _launch
 
 PAGE_FILE = pathlib.Path(__file__).parents[1] / "docs" / "kdtree-design.md"
@@ -115,9 +115,9 @@ def runs_programs_with_other_quotients():
 
 def takes_unknown_lengths():
     def of_program(function):
-        unknown = Unknown(17, 20)
-        traced = jax.jit(function).trace(jax.ShapeDtypeStruct((Length(unknown),), np.float32))
-        (made,) = evaluate(traced.jaxpr, [jnp.arange(20.0)], 20, np.int32(18))
+        counts = UnknownCounts([Bounds(17, 20)])
+        traced = jax.jit(function).trace(jax.ShapeDtypeStruct(counts.dimensions(), np.float32))
+        (made,) = evaluate(traced.jaxpr, [jnp.arange(20.0)], [20], [np.int32(18)])
         return np.asarray(made).tolist()
 
     is_counted = of_program(lambda x: jnp.sum(x) / x.shape[0]) == 8.5
@@ -210,7 +210,7 @@ INTERNALS = [
     Internal(
         "dimension_as_value",
         takes_unknown_lengths,
-        ("mutable/_capacity/_unknown.py",),
+        ("mutable/_capacity/_dimensions.py",),
         "the new names of primitives; without them fused functions compile for each length",
     ),
     Internal(
@@ -264,7 +264,7 @@ MODULES = {
     ("_core/_traces.py", "jax.core.Tracer"),
     ("_core/_traces.py", "jax.extend.core"),
     ("mutable/_capacity/_interpreter.py", "jax.extend.core"),
-    ("mutable/_capacity/_unknown.py", "jax.extend.core"),
+    ("mutable/_capacity/_dimensions.py", "jax.extend.core"),
     ("spatial/_scipy/_callback.py", "jax.experimental.buffer_callback"),
 }
 

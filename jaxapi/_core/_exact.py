@@ -1,7 +1,8 @@
-"""Functions whose quotients and roots are rounded as IEEE 754 says: an interpreter of their programs.
+"""Functions of JAX with operations of ours in them: an interpreter of their programs.
 
-It goes into what JAX compiles by itself (`jnp.mean`, say). What lies in loops and conditions, and functions
-with a derivative rule of their own, stay as they are.
+Quotients and roots are rounded as IEEE 754 says, and parts of complex numbers keep their bits where they are
+differentiated (see `_parts.py`). It goes into what JAX compiles by itself (`jnp.mean`, say). What lies in
+loops and conditions, and functions with a derivative rule of their own, stay as they are.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
+from . import _parts
 from ._dtypes import x64_for
 from ._quotients import quotient, root, root_of_norm
 from ._typing import Array
 
-__all__ = ["as_they_are", "exact", "exact_norm"]
+__all__ = ["as_they_are", "exact", "exact_norm", "transposable"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,6 +46,15 @@ def exact_norm(function: Callable[P, R]) -> Callable[P, R]:
     By JAX they are NaN: the slope of a root at 0 is infinite. A power of 0 has no slope here, either.
     """
     return _with_rules(function, _EXACT_NORM)
+
+
+def transposable(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function with parts of complex numbers and padding that JAX transposes in their own dtype.
+
+    By JAX they raise TypeError of 64 bits in `jax.grad` and `jax.vjp` with x64 mode off: the transposes of
+    these operations have zeros of 32 bits.
+    """
+    return _with_rules(function, _TRANSPOSABLE)
 
 
 def _with_rules(function: Callable[P, R], rules: Rules) -> Callable[P, R]:
@@ -90,9 +101,15 @@ def _is_changed(rules: Rules, equation: Any) -> bool:
     """Whether rules are for an equation of real numbers, or for one of a function that it calls."""
     if equation.primitive.name in _CALLS:
         return any(_is_changed(rules, inner) for inner in equation.params["jaxpr"].eqns)
-    if equation.primitive.name == "integer_pow" and equation.params["y"] >= 0:
+    name = equation.primitive.name
+    if name not in rules:
         return False
-    return equation.primitive.name in rules and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating)
+    if name == "integer_pow" and equation.params["y"] >= 0:
+        return False
+    if name == "abs":
+        return jnp.issubdtype(equation.invars[0].aval.dtype, jnp.complexfloating)
+    kinds = jnp.inexact if name == "pad" else jnp.floating
+    return jnp.issubdtype(equation.outvars[0].aval.dtype, kinds)
 
 
 def _changed(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
@@ -101,7 +118,9 @@ def _changed(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
         return _called(equation, operands, rules)
     aval = equation.outvars[0].aval
     with x64_for(aval.dtype):
-        arrays = jnp.broadcast_arrays(*[_as_array(x, aval.dtype) for x in operands])
+        arrays = [
+            _as_array(x, variable.aval.dtype) for x, variable in zip(operands, equation.invars, strict=True)
+        ]
         result = rules[equation.primitive.name](equation, *arrays)
         if aval.weak_type:
             result = _as_weak(result)
@@ -123,7 +142,7 @@ def _called(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
 
 
 def _divided(equation: Any, x: Array, y: Array) -> Array:
-    return _quotient(x, y)
+    return _quotient(*jnp.broadcast_arrays(x, y))
 
 
 def _rooted(equation: Any, x: Array) -> Array:
@@ -142,13 +161,34 @@ def _root_of_norm(equation: Any, x: Array) -> Array:
     return _norms_root(x)
 
 
+def _real(equation: Any, x: Array) -> Array:
+    return _parts.real(x)
+
+
+def _imag(equation: Any, x: Array) -> Array:
+    return _parts.imag(x)
+
+
+def _magnitude(equation: Any, x: Array) -> Array:
+    return _parts.magnitude(x)
+
+
+def _padded(equation: Any, x: Array, value: Array) -> Array:
+    return _parts.padded(x, value, equation.params["padding_config"])
+
+
 def _power_of_size(equation: Any, x: Array, exponent: Array) -> Array:
     is_zero = x == 0
     without_slope = lax.stop_gradient(lax.pow(x, exponent))
     return jnp.where(is_zero, without_slope, lax.pow(jnp.where(is_zero, 1, x), exponent))
 
 
+_OF_PARTS: Rules = {"abs": _magnitude, "imag": _imag, "real": _real}
+
+_TRANSPOSABLE: Rules = {**_OF_PARTS, "pad": _padded}
+
 _EXACT: Rules = {
+    **_OF_PARTS,
     "div": _divided,
     "sqrt": _rooted,
     "rsqrt": _reciprocal_root,

@@ -10,7 +10,7 @@ from jax.custom_derivatives import SymbolicZero
 from .._core._docs import of_standard
 from .._core._dtypes import promoted, x64_for
 from .._core._errors import check_broadcast
-from .._core._exact import exact
+from .._core._exact import exact, transposable
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand, as_operands, scalar_like
@@ -28,7 +28,7 @@ __all__ += ["logical_xor", "maximum", "minimum", "multiply", "negative", "nextaf
 __all__ += ["positive", "pow", "real", "reciprocal", "remainder", "round", "sign", "signbit", "square"]
 __all__ += ["subtract", "trunc"]
 
-abs = takes_array(jnp.abs)
+abs = takes_array(transposable(jnp.abs))
 add = takes_operands(jnp.add)
 bitwise_and = takes_operands(jnp.bitwise_and)
 bitwise_invert = takes_array(jnp.bitwise_invert)
@@ -48,7 +48,7 @@ equal = takes_operands(jnp.equal, by_value)
 floor = takes_array(jnp.floor)
 greater = takes_operands(jnp.greater, by_value)
 greater_equal = takes_operands(jnp.greater_equal, by_value)
-imag = takes_array(jnp.imag)
+imag = takes_array(transposable(jnp.imag))
 isfinite = takes_array(jnp.isfinite)
 isinf = takes_array(jnp.isinf)
 isnan = takes_array(jnp.isnan)
@@ -66,7 +66,7 @@ negative = takes_array(jnp.negative)
 nextafter = takes_operands(jnp.nextafter)
 not_equal = takes_operands(jnp.not_equal, by_value)
 positive = takes_array(jnp.positive)
-real = takes_array(jnp.real)
+real = takes_array(transposable(jnp.real))
 reciprocal = takes_array(
     exact(jnp.reciprocal),
     difference="those of real numbers are rounded as IEEE 754 says, as NumPy's are: on\n"

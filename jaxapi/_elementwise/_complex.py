@@ -18,6 +18,7 @@ from jax import lax
 from jax.numpy import e, inf, isfinite, isinf, isnan, nan, pi
 
 from .._core._exact import exact
+from .._core._parts import magnitude
 from .._core._typing import Array
 from . import _hyperbolic
 
@@ -259,7 +260,7 @@ def _real_sign(x: Array) -> Array:
 def _direction(z: Array) -> Array:
     """Return ``z / abs(z)``, with its derivative: that of `jax.numpy.sign` is zero in JAX 0.10."""
     zero = z == 0
-    return jnp.where(zero, 0, z / jnp.where(zero, 1, jnp.abs(z)).astype(z.dtype))
+    return jnp.where(zero, 0, z / jnp.where(zero, 1, magnitude(z)).astype(z.dtype))
 
 
 @_repairs(_direction, _real_sign)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core import _parts
 from .._core._devices import check_device, put
 from .._core._dtypes import default_dtype, resolve_dtype
 from .._core._errors import NEEDS_A_VALUE, with_remedy
@@ -117,7 +118,8 @@ def arange(
     step = 1 if step is None else step
     length = _length(first, stop, step)
     first_two = _first_two(first, step, length, dtype)
-    if first == 0 and step == 1:  # no values to send to the device
+    is_counted = first == 0 and not np.signbit(first) and step == 1
+    if is_counted:  # no values to send to the device
         values = in_own_width(_counted, length, dtype)
     else:
         values = in_own_width(_arange, first_two, length, dtype)
@@ -351,8 +353,8 @@ def _floors(x: ArrayLike, dtype: np.dtype) -> np.ndarray:
 def _linspace_rows(rows, ends, grid: Grid) -> Array:
     if jnp.iscomplexobj(rows):
         of_parts = grid._replace(dtype=rows.real.dtype)
-        real = _linspace_rows(rows.real, ends, of_parts)
-        imag = _linspace_rows(rows.imag, ends, of_parts)
+        real = _linspace_rows(_parts.real(rows), ends, of_parts)
+        imag = _linspace_rows(_parts.imag(rows), ends, of_parts)
         return lax.complex(real, imag).astype(grid.dtype)
     start, stop, step = rows[:, None]
     i = lax.expand_dims(lax.iota(rows.dtype, grid.num), range(1, start.ndim))  # (num, 1, ...)

@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
+from .._core import _parts
 from .._core._dtypes import NARROWED, WIDE, check_dtype, explicit_64_bits, x64_mode, x64_on
 from .._core._errors import whole_number
 from .._core._programs import any_traced
@@ -89,8 +90,8 @@ def _evenly_spaced_jvp(num, endpoint, primals, tangents):
 
 def complex_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[Array, Array]:
     """`evenly_spaced` for complex ends, which is twice the real one."""
-    real, real_error = evenly_spaced(start.real, stop.real, num, endpoint)
-    imag, imag_error = evenly_spaced(start.imag, stop.imag, num, endpoint)
+    real, real_error = evenly_spaced(_parts.real(start), _parts.real(stop), num, endpoint)
+    imag, imag_error = evenly_spaced(_parts.imag(start), _parts.imag(stop), num, endpoint)
     return lax.complex(real, imag), lax.complex(real_error, imag_error)
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import solve_triangular
 
+from .._core import _parts
 from .._core._typing import Array
 from ._matrices import largest_power, times
 
@@ -48,7 +49,7 @@ def slopes(x, q, r, dx, lost):
     relative = solve_triangular(square.mT, dx[..., :k].mT, lower=True).mT  # dx / r
     along = first.mT.conj() @ relative
     below = jnp.tril(along, -1)
-    turn = below - below.mT.conj() + jnp.eye(k, dtype=r.dtype) * (along - along.real)
+    turn = below - below.mT.conj() + jnp.eye(k, dtype=r.dtype) * (along - _parts.real(along))
     dq = first @ (turn - along) + relative
     dr = (along - turn) @ r[..., :k, :k]
     if x.shape[-1] > k:

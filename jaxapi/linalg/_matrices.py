@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core import _parts
 from .._core._docs import Completion, F, after_summary, of_standard
 from .._core._programs import compiled
 from .._core._typing import Array
@@ -71,7 +72,7 @@ def nan_unless_finite(function: Callable, reads: Callable[[Array], Array] | None
             is_known = jnp.expand_dims(is_finite, axes_behind)
             of_missing = jnp.expand_dims(missing, axes_behind)
             if not jnp.iscomplexobj(result):
-                of_missing = of_missing.real
+                of_missing = _parts.real(of_missing)
             return jnp.where(is_known, result, of_missing.astype(result.dtype))
 
         return jax.tree.map(checked, results)
@@ -124,14 +125,17 @@ def check_system(x1: Array, x2: Array) -> None:
 
 def largest_power(x: Array, axis: int) -> Array:
     """Return the power of two next to the largest element along an axis; 1 where that is 0, NaN or inf."""
+    x = lax.stop_gradient(x)
     sizes = jnp.abs(x.real)
     if jnp.iscomplexobj(x):
         sizes = jnp.maximum(sizes, jnp.abs(x.imag))
-    largest = lax.stop_gradient(sizes).max(axis=axis, keepdims=True)
+    largest = sizes.max(axis=axis, keepdims=True)
     power = lax.reduce_precision(largest / 2, jnp.finfo(largest.dtype).nexp, 0)
     return jnp.where((power > 0) & (power < jnp.inf), power, 1)
 
 
 def times(x: Array, factor: Array) -> Array:
     """Multiply by a real factor, part by part: an infinite real part leaves the imaginary one alone."""
-    return lax.complex(x.real * factor, x.imag * factor) if jnp.iscomplexobj(x) else x * factor
+    if not jnp.iscomplexobj(x):
+        return x * factor
+    return lax.complex(_parts.real(x) * factor, _parts.imag(x) * factor)

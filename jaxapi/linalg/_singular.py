@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .._core import _parts
 from .._core._dtypes import as_inexact
 from .._core._typing import Array
 from ._certified import certified
@@ -182,7 +183,7 @@ def _thin_changes(x: Array, dx: Array, u: Array, s: Array, vh: Array) -> Any:
     if x.shape[-2] < x.shape[-1]:
         images = jnp.matmul(_adjoint(dx), u)
         dv += (images - jnp.matmul(v, _adjoint(inner))) / columns
-    ds = jnp.diagonal(inner, axis1=-2, axis2=-1).real
+    ds = _parts.real(jnp.diagonal(inner, axis1=-2, axis2=-1))
     return du, ds, _adjoint(dv)
 
 
@@ -228,7 +229,7 @@ def values_of(x: Array, decompose: Decomposition) -> Array:
 def _values_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
     u, s, vh = thin_svd(*primals, decompose)
     changes = jnp.sum(u.conj() * jnp.matmul(tangents[0], _adjoint(vh)), axis=-2)
-    return s, changes.real
+    return s, _parts.real(changes)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2,))

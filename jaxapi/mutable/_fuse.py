@@ -13,9 +13,10 @@ from .._fuse._fusion import Options
 from .._fuse._inputs import signature_of
 from .._fuse._objects import belongs_to_method, fields_of
 from .._fuse._static import Static
-from ._array import MUTABLE, Array, unwrap, view_of, wrap, wrap_rows
-from ._capacity._fused import ProgramOfRows, arguments_with_room, program_of_rows, write_content
-from ._capacity._rows import Rows, is_possible
+from ._array import MUTABLE, Array, unwrap, view_of, wrap
+from ._capacity._fused import arguments_with_room, program_of_rows, write_content
+from ._capacity._programs import Program, array_of
+from ._capacity._rows import is_possible
 from ._storage import duplicate
 
 __all__ = ["Fusion", "fuse"]
@@ -44,7 +45,7 @@ class Fusion(_Fusion[P, R]):
 
     def __init__(self, func: Callable[P, R], name: str | None = None, **options: Unpack[Options]):
         super().__init__(func, name, **options)
-        self._programs_of_rows: dict[Any, ProgramOfRows | None] = {}  # by the signatures of calls
+        self._programs_of_rows: dict[Any, Program | None] = {}  # by the signatures of calls
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, and change the arguments that it changes."""
@@ -73,13 +74,15 @@ class Fusion(_Fusion[P, R]):
         if arguments is None:
             return NotImplemented
         given, named, _ = _outside(self.func, *arguments.in_order())
-        signature = (x64_mode(), arguments.of_rows, *map(signature_of, arguments.values.values()), *named)
+        numbers = tuple(arguments.numbers.items())
+        signature = (x64_mode(), numbers, *map(signature_of, arguments.values.values()), *named)
         if signature not in self._programs_of_rows:
             self._programs_of_rows[signature] = program_of_rows(self._jit, self.name, given, named, arguments)
         program = self._programs_of_rows[signature]
         if program is None:
             return NotImplemented
-        result, written = program(arguments, given, named)  # what _call_func returns
+        contents = program(arguments.lengths, jax.tree.leaves((given, named)))
+        result, written = program.structure.unflatten(contents)  # what _call_func returns
         for place, content in written.items():
             argument, _ = place.rsplit(" ", 1)
             target = arguments.arrays.get(argument)
@@ -89,9 +92,7 @@ class Fusion(_Fusion[P, R]):
         return jax.tree.map(self._wrap_content, result)
 
     def _wrap_content(self, content):
-        if isinstance(content, Rows):
-            return wrap_rows(content, self._module)
-        return wrap(content, self._module, not content.ndim)
+        return array_of(content, self._module, is_scalar=not getattr(content, "ndim", 1))
 
     def clear_cache(self) -> None:
         """Forget every compiled version, as cupy.fuse's ``clear_cache``."""

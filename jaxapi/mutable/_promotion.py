@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from .._core import _parts
 from .._core._dtypes import NARROWED, WIDE, is_numpys, promoted_dtype, x64_for, x64_mode
 from .._core._programs import compiled
 from .._interop import as_array
@@ -17,7 +18,7 @@ def cast(value, dtype: np.dtype) -> jax.Array:
         return value
     with x64_for(value.dtype, dtype):
         if value.dtype.kind == "c" and dtype.kind not in "cb":
-            value = value.real
+            value = _parts.real(value)
         return _astype(value, dtype)
 
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core import _parts
 from .._core._constants import constant
 from .._core._constants import positions as positions_of
 from .._core._dtypes import refuse_complex, x64_for
@@ -381,7 +382,7 @@ def _written(value, new, starts, layout, one_by_one):
         for span, offset, n, step in zip(layout.spans, layout.offsets, lengths, steps, strict=True):
             gaps.append((offset, span - offset - (n - 1) * step - 1, step - 1))
         is_written = lax.pad(jnp.ones(new.shape, bool), False, gaps)
-        spread = lax.pad(new, jnp.zeros((), new.dtype), gaps)
+        spread = _parts.padded(new, jnp.zeros((), new.dtype), gaps)
         new = jnp.where(is_written, spread, old)
     return lax.dynamic_update_slice(value, new, starts)
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core import _parts
 from ._batches import concrete
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, is_of_rows_alone, selected_rows
@@ -71,7 +72,7 @@ class View:
             value = concrete(take(buffer.memory, self.part))
             return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
         if self.component is not None:
-            return getattr(self.owner._value, self.component)
+            return getattr(_parts, self.component)(self.owner._value)
         value = self.owner._value if self.part is None else concrete(take(self.owner._current, self.part))
         return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
 
@@ -85,9 +86,9 @@ class View:
             return self.value()
         buffer = self.owner._buffer
         value = self.owner._current if buffer is None else buffer.memory
-        if part.is_all(value.shape) or not one_program_suffices(value):
-            return self.value()
-        return Part(value, part)
+        if part.is_all(value.shape):
+            return value
+        return Part(value, part) if one_program_suffices(value) else self.value()
 
     def may_have_rows(self) -> bool:
         """Whether `rows` may be some, as far as the part and its owner say."""
@@ -150,11 +151,11 @@ class View:
 
 
 def _with_real(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(new, value.imag)
+    return lax.complex(new, _parts.imag(value))
 
 
 def _with_imag(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(value.real, new)
+    return lax.complex(_parts.real(value), new)
 
 
 def _replaced(value: jax.Array, new: Any, made: None) -> jax.Array:

@@ -11,7 +11,7 @@ from .._core._exact import exact
 from .._core._programs import compiled
 from ..mutable._promotion import narrowed, result_dtype
 
-__all__ = ["as_floats", "axes_of", "exact_program", "float_dtype", "on_flat", "refuse", "strong"]
+__all__ = ["as_floats", "as_number", "axes_of", "exact_program", "float_dtype", "on_flat", "refuse", "strong"]
 
 
 def exact_program(function: Callable, *static: str) -> Callable:
@@ -37,6 +37,11 @@ def strong(x):
 def refuse(is_bad, error, text):
     if is_bad:
         raise error(text)
+
+
+def as_number(length):
+    """Return a length as arithmetic with arrays takes it: a number of the program if it is not known."""
+    return length if isinstance(length, int) else jnp.asarray(length)
 
 
 def on_flat(x, axis):

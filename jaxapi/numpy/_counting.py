@@ -21,13 +21,16 @@ from .._core._lengths import KEPT, capacity, has_own_length
 from .._core._programs import compiled
 from .._searching import nonzero_in_buffers
 from ..mutable._array import NUMPY, Array, rows_of, unwrap, wrap_rows
+from ..mutable._capacity._calls import call_on_rows
 from ..mutable._capacity._elementwise import aligned
 from ..mutable._capacity._fillers import filled
 from ..mutable._capacity._rows import OF_ARGUMENTS, Rows, as_default_integers, number_of
 from ..mutable._capacity._selecting import content_of, read_by_array, value_of_content
 from ..mutable._promotion import together
+from ..mutable._selection import values_for
 from ._common import axes_of, float_dtype
 from ._repairs import REPAIRS
+from ._repairs._arrays import deleted, inserted, positions_deleted, positions_inserted
 from ._wrap import ours, value_of
 
 __all__ = ["COUNTING"]
@@ -220,6 +223,98 @@ def _ediff1d(ary, to_end=None, to_begin=None, *, module):
     return ary[1:] - ary[:-1]
 
 
+# Elements left out, and put in: where, an operand of the program says
+
+
+def _delete(arr, obj, axis=None, *, module):
+    place = _axis_of_rows(arr, axis)
+    if place is None or isinstance(obj, Array):
+        return None
+    try:
+        positions = positions_deleted(obj, arr.shape[place], place)
+    except OF_ARGUMENTS:
+        return None
+    return call_on_rows(_deleted, NUMPY, (arr, positions, place), {})
+
+
+def _deleted(arr, positions, axis):
+    return ours(deleted(arr._value, positions._value, axis), arr)
+
+
+def _insert(arr, obj, values, axis=None, *, module):
+    place = _axis_of_rows(arr, axis)
+    if place is None or isinstance(obj, Array):
+        return None
+    try:
+        positions = positions_inserted(obj, arr.shape[place], place)
+        if not isinstance(values, Array):
+            values = np.asarray(values_for(values, rows_of(arr).value))
+    except OF_ARGUMENTS:
+        return None
+    return call_on_rows(_inserted, NUMPY, (arr, positions, values, place), {})
+
+
+def _inserted(arr, positions, values, axis):
+    return ours(inserted(arr._value, positions._value, values._value, axis), arr)
+
+
+def _axis_of_rows(x: Any, axis: Any) -> int | None:
+    """Return an axis of an array with room, from 0 on; None where it needs the exact array."""
+    if rows_of(x) is None or (axis is None and x.ndim > 1):
+        return None
+    axis = 0 if axis is None else axis
+    return axis % x.ndim if type(axis) is int and -x.ndim <= axis < x.ndim else None
+
+
+# Sets, of arrays whose lengths values choose
+
+
+def _distinct(x, assume_unique):
+    x = jaxapi.numpy.ravel(x)
+    return x if assume_unique else jaxapi.numpy.unique(x)
+
+
+def _ordered(ar1, ar2, assume_unique):
+    """Return the elements of two sets in order."""
+    return jaxapi.numpy.sort(jaxapi.numpy.concatenate([_distinct(x, assume_unique) for x in (ar1, ar2)]))
+
+
+def _are_sets(*arrays: Any) -> bool:
+    """Whether all are arrays of numbers in which equal ones are alike."""
+    return all(isinstance(x, Array) and x.dtype.kind in "biuf" for x in arrays)
+
+
+def _intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, module):
+    if return_indices or not _are_sets(ar1, ar2):
+        return None
+    ordered = _ordered(ar1, ar2, assume_unique)
+    return ordered[:-1][ordered[1:] == ordered[:-1]] if ordered.size else None
+
+
+def _setdiff1d(ar1, ar2, assume_unique=False, *, module):
+    if not _are_sets(ar1, ar2):
+        return None
+    distinct = _distinct(ar1, assume_unique)
+    return distinct[jaxapi.numpy.isin(distinct, ar2, invert=True)]
+
+
+def _setxor1d(ar1, ar2, assume_unique=False, *, module):
+    if not _are_sets(ar1, ar2):
+        return None
+    ordered = _ordered(ar1, ar2, assume_unique)
+    if not ordered.size:
+        return None
+    end = np.ones(1, bool)
+    differs = jaxapi.numpy.concatenate([end, ordered[1:] != ordered[:-1], end])
+    return ordered[differs[1:] & differs[:-1]]
+
+
+def _union1d(ar1, ar2, *, module):
+    if not _are_sets(ar1, ar2):
+        return None
+    return jaxapi.numpy.unique(jaxapi.numpy.concatenate([jaxapi.numpy.ravel(x) for x in (ar1, ar2)]))
+
+
 # Selections
 
 
@@ -260,13 +355,19 @@ COUNTING: dict[str, Callable[..., Any]] = {
     "argwhere": _argwhere,
     "bincount": _bincount,
     "compress": _compress,
+    "delete": _delete,
     "digitize": _digitize,
     "ediff1d": _ediff1d,
     "extract": _extract,
     "flatnonzero": _flatnonzero,
     "histogram": _histogram,
+    "insert": _insert,
     "interp": _interp,
+    "intersect1d": _intersect1d,
     "isin": _isin,
+    "setdiff1d": _setdiff1d,
+    "setxor1d": _setxor1d,
+    "union1d": _union1d,
 }
 COUNTING |= {
     name: _way_of_quantiles(name) for name in ("nanpercentile", "nanquantile", "percentile", "quantile")

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from .._core._exact import transposable
 from .._core._programs import compiled
 from ._common import as_floats, refuse
 from ._wrap import in_numpys_way as _in_numpys_way
@@ -41,7 +42,7 @@ def _count_of(name, n, size):
 
 def _transform(name):
     """Return a transform of JAX's as one program, which on a GPU takes a fraction of its steps' time."""
-    return compiled(getattr(jnp.fft, name), static_argnums=(1, 2, 3))
+    return compiled(transposable(getattr(jnp.fft, name)), static_argnums=(1, 2, 3))
 
 
 def _of_axis(name):
@@ -91,7 +92,7 @@ def _of_axes(name):
         if not name.startswith("irfft"):
             one_by_one.reverse()
         for step, n, axis in one_by_one:
-            a = getattr(jnp.fft, step)(a, n, axis, norm)
+            a = _transform(step)(a, n, axis, norm)
         return a
 
     return function

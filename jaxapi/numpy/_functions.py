@@ -9,9 +9,11 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import resolve_dtype, x64_for
-from .._core._errors import numpy_error
-from .._core._programs import any_traced, is_traced
+from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
+from .._core._errors import check_broadcast, numpy_error
+from .._core._exact import transposable
+from .._core._programs import any_traced, compiled, is_traced
+from .._core._zeros import with_sign_of_zero
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
@@ -132,6 +134,33 @@ def _labels_of(subscripts: str) -> tuple[str, str]:
     return labels, labels_of_result
 
 
+def _check_products(name, shapes, core):
+    """Refuse operands with too few axes, and those of `matvec` and `vecmat` whose axes do not match.
+
+    `matmul` and `vecdot`, which are jaxapi's, check the latter themselves.
+    """
+    for i, (shape, axes) in enumerate(zip(shapes, core, strict=False), 1):
+        wanted = len(axes) - (name == "matmul")
+        if len(shape) < wanted:
+            raise ValueError(
+                f"{name}: x{i} does not have enough dimensions: it has {len(shape)}, and at least {wanted} "
+                f"are wanted; got shapes {shapes[0]} and {shapes[1]}"
+            )
+    if name not in ("matvec", "vecmat"):
+        return
+    shape1, shape2 = shapes
+    size1 = shape1[-1]
+    size2 = shape2[-len(core[1])]
+    if size1 != size2:
+        axis2 = "last axis" if name == "matvec" else "last axis but one"
+        raise ValueError(
+            f"{name}: the last axis of x1 has size {size1} and the {axis2} of x2 has size {size2}, which "
+            f"must be equal: got shapes {shape1} and {shape2}"
+        )
+    axes_of_both = [shape[: len(shape) - len(axes)] for shape, axes in zip(shapes, core, strict=False)]
+    check_broadcast(f"{name}, all axes but those multiplied", *axes_of_both)
+
+
 def _of_products(name, *core):
     """Make a product over last axes, whose places ``axes=`` or ``axis=`` may give."""
     product = getattr(jaxapi, name, None) or full_precision(getattr(jnp, name))
@@ -148,8 +177,7 @@ def _of_products(name, *core):
                 _views.moveaxis(x, each, range(-len(each), 0)) for x, each in zip(given, axes, strict=False)
             ]
         values = together([x._value if dtype is None else as_type(x, dtype)._value for x in given])
-        if any(x.ndim < len(n) - (name == "matmul") for x, n in zip(values, core, strict=False)):
-            raise ValueError(f"{name}: an operand does not have enough dimensions")
+        _check_products(name, [x.shape for x in values], core)
         try:
             with x64_for(*(x.dtype for x in values)):
                 result = product(*values)
@@ -173,13 +201,38 @@ vecdot = _of_products("vecdot", "n", "n", "")
 vecmat = _of_products("vecmat", "n", "nm", "m")
 
 
+_nan_to_num = compiled(transposable(jnp.nan_to_num), static_argnames="copy")
+
+
+def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    """Begin with 0 where the start is -0 and the stop not below it: NumPy adds the start to ``0 * step``."""
+    start = _as_added_to_zero(start, stop)
+    return jaxapi.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+
+
+def _as_added_to_zero(start, stop):
+    if not isinstance(start, float) and not jnp.issubdtype(getattr(start, "dtype", int), np.floating):
+        return start
+    if isinstance(start, jax.Array) or (isinstance(stop, jax.Array) and np.any(np.signbit(start))):
+        dtype = promoted_dtype(start, stop) if isinstance(start, float) else start.dtype
+        start, is_below = jnp.broadcast_arrays(jnp.asarray(start, dtype), stop < jnp.asarray(start, dtype))
+        return with_sign_of_zero(start, jnp.signbit(start) & is_below)
+    if isinstance(stop, jax.Array):
+        return start
+    is_below = np.less(stop, start)
+    added = np.where(np.equal(start, 0) & ~is_below, 0.0, start)
+    if isinstance(start, float) and not added.ndim:
+        return float(added)
+    return added.astype(start.dtype)
+
+
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """Return an array with NaN and infinities replaced; ``copy=False`` writes to it."""
     given = as_ours(x)
     value = given._value
     if value.dtype.kind not in "fc":
         return given if not copy else ours(value, given)
-    new = jnp.nan_to_num(value, nan=value_of(nan), posinf=value_of(posinf), neginf=value_of(neginf))
+    new = _nan_to_num(value, nan=value_of(nan), posinf=value_of(posinf), neginf=value_of(neginf))
     if new.shape != value.shape:
         raise ValueError(f"replacements of shape {new.shape} do not fit an array of shape {value.shape}")
     return ours(new, given) if copy else into(given, ours(new))
@@ -563,11 +616,23 @@ def _nanarg(extreme):
     return with_numpys_signature(name, getattr(np, name), function, "jaxapi.numpy")
 
 
+@functools.wraps(jnp.nanprod)
+def _nanprod(a, *args, **kwargs):
+    a = jnp.asarray(a)
+    return jaxapi.prod(jnp.where(jnp.isnan(a), 1, a), *args, **kwargs)
+
+
 _NANARG = {extreme: _nanarg(extreme) for extreme in ("max", "min")}
 
 
 FUNCTIONS = {name: _of_values(name, getattr(jaxapi, name)) for name in OF_JAXAPI}
 FUNCTIONS |= {name: _of_values(name, getattr(jnp, name)) for name in OF_JAX}
+FUNCTIONS |= {
+    name: _of_values(name, compiled(transposable(getattr(jnp, name)), static_argnames="k"))
+    for name in ("diag", "diagflat")
+}
+FUNCTIONS["nanprod"] = _of_values("nanprod", _nanprod)
+FUNCTIONS["linspace"] = _of_values("linspace", _linspace)
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
 _here = globals().keys() - REPAIRS.keys()
 _ours_here = [name for names in OURS.values() for name in names if name in _here]

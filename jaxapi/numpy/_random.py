@@ -22,7 +22,7 @@ from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
-from ._samplers import ON_HOST_ALONE, SAMPLERS, Sampler
+from ._samplers import OF_GAMMAS, ON_HOST_ALONE, SAMPLERS, Sampler, log_gamma
 from ._wrap import as_option, as_ours, as_type, into, ours, value_of
 
 __all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
@@ -143,9 +143,12 @@ def _in_random_order(key, x, axis, independent):
     return jr.permutation(key, x, axis, independent)
 
 
-@functools.partial(compiled, static_argnums=(1, 2, 3, 4))
-def _sampled(key, name, shape, computed, dtype, values):
-    """Draw from one of `SAMPLERS`; for parameters that NumPy refuses, NaN, or of integers -1."""
+@functools.partial(compiled, static_argnums=(1, 2, 3, 4, 6))
+def _sampled(key, name, shape, computed, dtype, values, is_narrow):
+    """Draw from one of `SAMPLERS`; for parameters that NumPy refuses, NaN, or of integers -1.
+
+    Where float64 is lowered narrow, gamma's numbers are not JAX's.
+    """
     sampler = SAMPLERS[name]
     is_valid = jnp.ones(shape, bool)
     given = []
@@ -154,7 +157,9 @@ def _sampled(key, name, shape, computed, dtype, values):
         holds = parameter.rule.holds(value)
         is_valid &= holds
         given.append(jnp.where(holds, value, parameter.rule.instead))
-    drawn = sampler.draw(key, shape, computed, *given)
+    is_of_gammas = is_narrow and computed == np.float64 and name in OF_GAMMAS
+    draw = OF_GAMMAS[name] if is_of_gammas else sampler.draw
+    drawn = draw(key, shape, computed, *given)
     return jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan).astype(dtype)
 
 
@@ -385,12 +390,13 @@ class Generator:
         if not np.ndim(alpha):
             raise TypeError(f"alpha is a vector, got {alpha!r}")
         dtype = default_dtype(float)
-        alpha = as_ours(alpha)._value.astype(np.float32 if is_lowered_narrow() else dtype)
+        alpha = as_ours(alpha)._value.astype(dtype)
         if not is_traced(alpha) and bool((alpha < 0).any()):
             raise ValueError("alpha < 0")
         shape = alpha.shape if size is None else _shape(size) + alpha.shape
         is_positive = alpha > 0
-        logs = jr.loggamma(self._take(), jnp.where(is_positive, alpha, 1), shape, alpha.dtype)
+        draw = log_gamma if is_lowered_narrow() else jr.loggamma
+        logs = draw(self._take(), jnp.where(is_positive, alpha, 1), shape, alpha.dtype)
         drawn = jax.nn.softmax(jnp.where(is_positive, logs, -jnp.inf), axis=-1)
         drawn = jnp.where(is_positive.any(-1, keepdims=True), drawn, 0)
         return ours(jnp.where(jnp.isnan(alpha).any(-1, keepdims=True), jnp.nan, drawn).astype(dtype))
@@ -477,8 +483,6 @@ def _operand(x, dtype):
     return constant(float(x), dtype) if isinstance(x, (int, float)) else as_array(x)
 
 
-# Distributions that are made of gamma's numbers.
-_OF_GAMMAS = frozenset(["beta", "chisquare", "f", "gamma", "standard_gamma", "standard_t"])
 _REQUIRED = inspect.Parameter.empty  # in place of a default
 
 
@@ -516,14 +520,13 @@ def _sampling(name: str, sampler: Sampler):
         computed = default_dtype(float) if sampler.is_discrete else dtype
         if not np.issubdtype(computed, np.floating):
             raise TypeError(f"unsupported dtype {computed} for {name}")
-        if name in _OF_GAMMAS and is_lowered_narrow():
-            computed = np.dtype(np.float32)  # JAX's program of float64 takes float32 for some constants
         _refuse_parameters(name, sampler, [given[n] for n in names])
         values = [_within(value_of(given[n]), computed) for n in names]
         shape = _shape(_size_of(given["size"], out), *values)
         with x64_for(computed):
             values = [_operand(x, computed) for x in values]
-            return into(out, ours(_sampled(self._take(), name, shape, computed, dtype, values)))
+            drawn = _sampled(self._take(), name, shape, computed, dtype, values, is_lowered_narrow())
+            return into(out, ours(drawn))
 
     text = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
     return _as_method(method, name, signature, text)

@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
 from .._core._dtypes import default_dtype
 
-__all__ = ["ON_HOST_ALONE", "SAMPLERS", "Sampler"]
+__all__ = ["OF_GAMMAS", "ON_HOST_ALONE", "SAMPLERS", "Sampler", "log_gamma"]
 
 
 class Rule(NamedTuple):
@@ -193,6 +194,72 @@ SAMPLERS: dict[str, Sampler] = {
         refuse=_refuse_range,
     ),
     "weibull": Sampler(_changed(jr.exponential, _power_unless_zero), (Parameter("a", _NOT_NEGATIVE),)),
+}
+
+# Numbers of float64 made of gamma's, where JAX's program of these is lowered narrow: it takes float32 for
+# some of its constants.
+
+
+def log_gamma(key, a, shape, dtype):
+    """Return logarithms of gamma's numbers, by rejection (Marsaglia and Tsang, 2000)."""
+    key, key_of_boost = jr.split(key)
+    is_regular = jnp.isfinite(a) & (a > 0)
+    at_least_1 = jnp.where(is_regular, jnp.where(a < 1, a + 1, a), 1)
+    d = at_least_1 - 1 / 3
+    c = 1 / (3 * jnp.sqrt(d))
+
+    def is_any_left(state):
+        return ~state[1].all()
+
+    def try_again(state):
+        key, is_accepted, cubes = state
+        key, key_of_normal, key_of_uniform = jr.split(key, 3)
+        z = jr.normal(key_of_normal, shape, dtype)
+        cube = (1 + c * z) ** 3
+        log = jnp.log(jnp.where(cube > 0, cube, 1))
+        limit = z * z / 2 + d * (1 - cube + log)
+        accepts = (cube > 0) & (jnp.log(jr.uniform(key_of_uniform, shape, dtype)) < limit)
+        return key, is_accepted | accepts, jnp.where(~is_accepted & accepts, cube, cubes)
+
+    start = key, jnp.zeros(shape, bool), jnp.ones(shape, dtype)
+    cubes = jax.lax.while_loop(is_any_left, try_again, start)[2]
+    # -log(u) of an exponential number; where a is 0 the boost is -inf, and so is the logarithm
+    boost = jnp.where(a < 1, -jr.exponential(key_of_boost, shape, dtype) / a, 0)
+    return jnp.where(is_regular | (a == 0), jnp.log(d * cubes) + boost, a)
+
+
+def _gamma(key, shape, dtype, a, scale=1):
+    return scale * jnp.exp(log_gamma(key, a, shape, dtype))
+
+
+def _chisquare(key, shape, dtype, df):
+    return _gamma(key, shape, dtype, df / 2, 2)
+
+
+def _ratio(key, shape, dtype, dfnum, dfden):
+    above, below = jr.split(key)
+    return (_chisquare(above, shape, dtype, dfnum) / dfnum) / (_chisquare(below, shape, dtype, dfden) / dfden)
+
+
+def _student(key, shape, dtype, df):
+    above, below = jr.split(key)
+    return jr.normal(above, shape, dtype) * jnp.sqrt(df / _chisquare(below, shape, dtype, df))
+
+
+def _share(key, shape, dtype, a, b):
+    of_a, of_b = jr.split(key)
+    is_at_zero = jnp.isinf(b) & jnp.isfinite(a)
+    logs = log_gamma(of_a, a, shape, dtype) - log_gamma(of_b, b, shape, dtype)
+    return jnp.where(is_at_zero, 0, jax.nn.sigmoid(logs))
+
+
+OF_GAMMAS: dict[str, Callable[..., Any]] = {
+    "beta": _share,
+    "chisquare": _chisquare,
+    "f": _ratio,
+    "gamma": _gamma,
+    "standard_gamma": _gamma,
+    "standard_t": _student,
 }
 
 # What NumPy has beyond `jax.random`, with its parameters: drawn on the host.

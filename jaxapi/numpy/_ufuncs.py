@@ -10,11 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxapi
+
 from .._core._dtypes import is_numpys, is_registered, refuse_complex, resolve_dtype, x64_for
 from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, unwrap
 from ..mutable._at import AT
+from ..mutable._capacity._calls import call_on_rows
 from ..mutable._capacity._functions import of_elements
 from ..mutable._capacity._writing import accumulate_rows
 from ..mutable._elementwise import ELEMENTWISE
@@ -50,6 +53,9 @@ _SEGMENTS = {
 _REORDERABLE = frozenset(["fmax", "fmin", "maximum", "minimum"])
 
 
+# Methods whose programs depend on shapes and options alone, also of arrays with room.
+_OF_SHAPES = frozenset([np.ufunc.accumulate, np.ufunc.reduce])
+
 # Python's numbers, which take the dtype of the array that they meet.
 _WEAK_TYPES = frozenset([int, float, complex])
 
@@ -73,7 +79,10 @@ def _in_numpys_way(
                 except NotOnHost:
                     pass
             with mode_of(NUMPY):
-                return method(self, *args, **kwargs)
+                made = None
+                if numpys_method in _OF_SHAPES and any(map(may_have_room, args)):
+                    made = call_on_rows(method.__get__(self), NUMPY, args, kwargs)
+                return method(self, *args, **kwargs) if made is None else made
 
         return call
 
@@ -264,6 +273,7 @@ class ufunc:
                 options |= {"dtype": dtype} if name in ("add", "multiply") else {}
                 is_repaired = jnp.iscomplexobj(x) and name not in ("add", "multiply")
                 fold = REPAIRS[_REDUCE[name]] if is_repaired else getattr(jnp, _REDUCE[name])
+                fold = jaxapi.sum if name == "add" else fold
                 options |= {"axis": axes, "keepdims": keepdims}
                 given = {key: value for key, value in options.items() if value is not None}
                 result = fold(x, where=mask, **given)
@@ -280,7 +290,7 @@ class ufunc:
             if computed.kind == "f":  # which an identity such as -inf is
                 x = x.astype(computed)
             counted = jnp.ones(x.shape, bool) if mask is None else jnp.broadcast_to(mask, x.shape)
-            other_lengths = np.delete(x.shape, axes).astype(int)
+            other_lengths = [n for i, n in enumerate(x.shape) if i not in axes]
             x = jnp.moveaxis(x, axes, range(len(axes))).reshape(length, *other_lengths)
             counted = jnp.moveaxis(counted, axes, range(len(axes))).reshape(length, *other_lengths)
             if initial is not None:
@@ -295,7 +305,7 @@ class ufunc:
 
         Where a fold `starts`, an element that does not count is what it starts with.
         """
-        starts = np.zeros(len(x), bool) if starts is None else starts
+        starts = jnp.zeros(x.shape[0], bool) if starts is None else starts
         dtype = jax.eval_shape(lambda a: self._of_values(a, a), x[:1]).dtype
 
         def step(a, line):

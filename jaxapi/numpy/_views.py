@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from .. import mutable
+from .._core import _parts
 from .._core._errors import NEEDS_A_VALUE, whole_number, with_remedy
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_host, layout_of, view_of
@@ -214,7 +215,7 @@ def imag(val):
 
 def _component(val: Array, name: str) -> Array:
     if val._is_scalar or 0 in val.shape:
-        return ours(getattr(val._value, name))
+        return ours(getattr(_parts, name)(val._value))
     return view_of(val, None, component=name)
 
 

@@ -25,7 +25,7 @@ from ..mutable._array import (
     wrap,
     wrap_rows,
 )
-from ..mutable._capacity._functions import way_by_implementation, way_on_rows
+from ..mutable._capacity._functions import way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._faces import in_numpys_dtypes
@@ -490,10 +490,7 @@ def on_rows_first(name, function, on_rows=None):
 
     ``on_rows`` is what does so for a function that NumPy alone has.
     """
-    if on_rows is not None:
-        way = way_by_implementation(on_rows, function, NUMPY)
-    else:
-        way = way_on_rows(function, name, NUMPY)
+    way = way_on_rows(function, name, NUMPY, on_rows)
     if way is None:
         return function
     is_always_asked = name in MAKING_ROOM

@@ -229,6 +229,40 @@ def test_axes_that_tensordot_lacks():
             assert isinstance(made, type(expected)), (axes, made, expected)
 
 
+OF_ZEROS = [
+    lambda np, x: np.sum(x, initial=-0.0),
+    lambda np, x: x.sum(axis=0, initial=-0.0),
+    lambda np, x: x.sum(axis=1, initial=0.0),
+    lambda np, x: np.sum(x[:0], axis=0, initial=-0.0),
+    lambda np, x: np.sum(x[:1, :1]),
+    lambda np, x: np.sum(x, initial=-0.0, where=x < 1),
+    lambda np, x: np.sum(x.astype("float32"), initial=np.float32(-0.0)),
+    lambda np, x: np.add.reduce(x, axis=0, initial=-0.0),
+    lambda np, x: np.add.reduce(x[0], initial=-0.0),
+    lambda np, x: np.linspace(-0.0, 1, 3),
+    lambda np, x: np.linspace(-0.0, -1, 3),
+    lambda np, x: np.linspace(-0.0, -0.0, 3),
+    lambda np, x: np.linspace(-0.0, 2, 3, endpoint=False),
+    lambda np, x: np.linspace(x, np.array([1.0, -1, 0]), 3),
+    lambda np, x: np.linspace(-0.0, np.array([1.0, -1, 0]), 3),
+    lambda np, x: np.arange(-0.0, -2.0, -1.0),
+    lambda np, x: np.prod(x, axis=0, initial=-1.0),
+]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_signs_of_zeros(x64, way):
+    values = [np.full((2, 3), -0.0), np.array([[-0.0, 0.0, -0.0], [-0.0, -0.0, 0.0]])]
+    with jax.enable_x64(x64):
+        for function in OF_ZEROS:
+            for x in values:
+                made, expected = both(function, x)
+                np.testing.assert_array_equal(made, expected)
+                np.testing.assert_array_equal(np.signbit(np.asarray(made)), np.signbit(expected))
+        assert not np.signbit(np.asarray(ours.arange(0.0, 3.0))[0])
+        assert np.signbit(np.asarray(ours.arange(-0.0, 3.0))[0])
+
+
 QUANTILES = [
     "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf",
     "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
@@ -667,3 +701,26 @@ def test_copies_of_dtypes_are_numpys(way):
         with pytest.raises(OverflowError):
             ours.add.at(ours.asarray(unpickled.astype(np.int8)), 0, 300)
         check_same(ours.add.reduce(x, dtype=np.float32), np.add.reduce(unpickled, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "text"),
+    [
+        (
+            "matvec",
+            [(2, 3), (4,)],
+            r"last axis of x1 has size 3 and the last axis of x2 has size 4.*\(2, 3\) and \(4,\)",
+        ),
+        ("matvec", [(3,), (3,)], "x1 does not have enough dimensions: it has 1, and at least 2"),
+        ("matvec", [(2, 2, 3), (3, 3)], r"broadcast together with shapes \(2,\) \(3,\)"),
+        ("vecmat", [(3,), (4, 2)], "last axis of x1 has size 3 and the last axis but one of x2 has size 4"),
+        ("vecmat", [(2, 3), (3,)], "x2 does not have enough dimensions: it has 1, and at least 2"),
+        ("vecdot", [(), (3,)], "x1 does not have enough dimensions: it has 0, and at least 1"),
+    ],
+)
+def test_products_say_what_does_not_fit(name, shapes, text):
+    arrays = [np.ones(shape) for shape in shapes]
+    with pytest.raises(ValueError, match="operand"):
+        getattr(np, name)(*arrays)
+    with pytest.raises(ValueError, match=text):
+        jax.jit(lambda *arrays: getattr(ours, name)(*arrays))(*arrays)

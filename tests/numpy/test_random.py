@@ -221,6 +221,28 @@ def test_numbers_beyond_float32_are_drawn_from():
             assert np.abs(np.asarray(made)).max() < 1e-6
 
 
+def test_numbers_of_gammas_in_jit_with_x64_mode_off():
+    """They have the digits of float64, and the distribution."""
+    names = ["beta", "chisquare", "f", "gamma", "standard_gamma", "standard_t"]
+
+    @jax.jit
+    def draw(key):
+        rng = ours.random.default_rng(key)
+        drawn = [getattr(rng, name)(*CONTINUOUS[name][0], size=COUNT) for name in names]
+        drawn.append(rng.dirichlet([0.5, 1, 2], COUNT)[:, 0])
+        edges = rng.gamma(ours.array([0, NAN, np.inf, -1, 1e300]))
+        return ours.stack(drawn)._value, edges._value
+
+    with jax.enable_x64(False):
+        drawn, edges = map(np.asarray, draw(jax.random.key(3)))
+    assert drawn.dtype == edges.dtype == np.float64
+    expected = [CONTINUOUS[name][1] for name in names] + [stats.beta(0.5, 3)]
+    for of_one, distribution in zip(drawn, expected, strict=True):
+        assert stats.kstest(of_one, distribution.cdf).pvalue > 1e-3
+        assert (of_one != of_one.astype(np.float32)).mean() > 0.99
+    np.testing.assert_allclose(edges, [0, NAN, np.inf, NAN, 1e300])
+
+
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0]}{case[1]}")
 def test_parameters_that_numpy_refuses(case):
     name, parameters = case
@@ -245,7 +267,7 @@ def test_every_distribution_is_tested():
     assert names <= CONTINUOUS.keys() | DISCRETE.keys()
 
 
-@pytest.mark.thorough("jaxs")
+@pytest.mark.daily
 def test_vectors():
     rng = ours.random.default_rng(1)
     drawn = np.asarray(rng.multivariate_normal([1, 2], [[2, 0.5], [0.5, 1]], 4000))
@@ -277,6 +299,67 @@ def test_order_and_choice():
     assert np.sort(np.asarray(rows), 1).tolist() == np.arange(12).reshape(3, 4).tolist()
     wide = np.asarray(rng.integers(-(2**63), 2**63 - 1, 500, dtype=np.int64, endpoint=True))
     assert wide.min() < -(2**62) < 2**62 < wide.max()
+
+
+@pytest.mark.daily
+def test_what_is_chosen_and_put_in_order():
+    """Along the axis that is asked for, with each element as often as it may come."""
+    table = np.arange(12).reshape(3, 4)
+    rng = ours.random.default_rng(4)
+    x = ours.asarray(table)
+    columns = np.asarray(rng.choice(x, 9, axis=1))
+    assert set(map(tuple, columns.T.tolist())) <= set(map(tuple, table.T.tolist()))
+    assert len(set(columns[0].tolist())) > 1
+    rows = np.asarray(rng.choice(x, 3, replace=False))
+    assert sorted(rows.tolist()) == table.tolist()
+    for axis in (0, 1):
+        mixed = np.asarray(rng.permutation(x, axis=axis))
+        assert sorted(np.moveaxis(mixed, axis, 0).tolist()) == np.moveaxis(table, axis, 0).tolist()
+    wide = ours.asarray(np.arange(40).reshape(2, 20))
+    one_order = np.asarray(rng.permutation(wide, axis=1))
+    assert (np.diff(one_order, axis=0) == 20).all()
+    orders = np.asarray(rng.permuted(wide, axis=1))
+    assert not (np.diff(orders, axis=0) == 20).all()
+    assert np.sort(orders, axis=1).tolist() == np.arange(40).reshape(2, 20).tolist()
+    columns = np.asarray(rng.permuted(wide.T, axis=0))
+    assert np.sort(columns, axis=0).tolist() == np.arange(40).reshape(2, 20).T.tolist()
+    assert sorted(np.asarray(rng.permuted(wide)).ravel().tolist()) == list(range(40))
+    rng.shuffle(wide, axis=1)
+    assert (np.diff(np.asarray(wide), axis=0) == 20).all()
+    assert sorted(np.asarray(wide)[0].tolist()) == list(range(20)) != np.asarray(wide)[0].tolist()
+    of_numpy, of_python = np.arange(30), list(range(30))
+    for each in (of_numpy, of_python):
+        rng.shuffle(each)
+        assert sorted(each) == list(range(30)) != list(each)
+    for low, high, dtype in ((0, 2, bool), (250, 256, "uint8"), (-128, -125, "int8"), (5, 8, None)):
+        drawn = np.asarray(rng.integers(low, high, 200, dtype=dtype))
+        assert set(drawn.tolist()) == set(range(low, high))
+    several = np.asarray(rng.integers([0, 5, -3], [2, 6, 0], (200, 3)))
+    assert [set(column.tolist()) for column in several.T] == [{0, 1}, {5}, {-3, -2, -1}]
+
+
+def test_generators_of_a_key():
+    """Their state is the key, which goes on with each draw."""
+    rng = ours.random.default_rng(jax.random.key(4))
+    state = rng.bit_generator.state
+    assert jax.random.key_data(state).tolist() == jax.random.key_data(jax.random.key(4)).tolist()
+    first = rng.random(3).tolist()
+    assert rng.random(3).tolist() != first
+    rng.bit_generator.state = state
+    assert rng.random(3).tolist() == first
+    with pytest.raises(TypeError, match="key"):
+        rng.bit_generator.state = np.random.default_rng(0).bit_generator.state
+    children = rng.spawn(2)
+    assert children[0].random(3).tolist() != children[1].random(3).tolist()
+    older = ours.random.RandomState(3)
+    older.set_state(jax.random.key(4))
+    assert older.random(3).tolist() == first
+    saved = older.get_state()
+    second = older.random(3).tolist()
+    older.set_state(np.random.RandomState(5).get_state())
+    assert older.get_state()[1].tolist() == np.random.RandomState(5).get_state()[1].tolist()
+    older.set_state(saved)
+    assert older.random(3).tolist() == second
 
 
 def test_float_bounds_of_integers_are_cut(way):
@@ -440,6 +523,115 @@ dirichlet(1)
 multivariate_normal([0, 0], [[1, 2], [2, 1]], check_valid='raise')
 multivariate_normal([0, 0], [[1, 0], [0, 1]], check_valid='raise')
 multivariate_normal([0, 0], [[1, 0], [0, 1]], check_valid='bad')
+choice(4, 3, p=[0.5, 0.5])
+choice(4, 3, p=[0.5, 0.4, 0.2, 0.2])
+choice(3, 2, p=[-0.5, 1, 0.5])
+choice(3, 4, replace=False)
+choice(3, 3, replace=False)
+choice(3, (2, 2), False)
+choice(0, 0)
+choice([], 1)
+choice([], 0)
+choice(np.zeros((3, 2)), 2, axis=1)
+choice(np.zeros((3, 2)), 4, replace=False)
+choice(np.zeros((3, 2)), 2, replace=False, axis=1)
+choice(np.zeros((3, 2)), 3, replace=False, axis=1)
+choice(np.zeros((3, 2)), 4, p=[0.5, 0.5], axis=1)
+choice(np.asarray([1, 2], 'int8'))
+choice(3)
+permutation(np.zeros((3, 2)), axis=1)
+permutation(np.zeros((3, 2)), axis=2)
+permutation(0)
+permuted([[1, 2], [3, 4]])
+permuted([[1, 2], [3, 4]], axis=1)
+permuted([[1, 2], [3, 4]], axis=2)
+shuffle(5)
+shuffle((1, 2))
+shuffle([1, 2])
+bytes(0).__len__()
+bytes(5).__len__()
+multinomial(-1, [1.0])
+multinomial(3, [0.5, 0.6, 0.1])
+multinomial(3, [0.5, 0.5, 0.1])
+multinomial(3, [0.5, -0.1, 0.6])
+multinomial(3, [1.5, 0.1])
+multinomial(3, [nan, 1])
+multinomial(3, [[0.5, 0.5], [0.1, 0.9]])
+multinomial([3, 4], [[0.5, 0.5], [0.1, 0.9]])
+multinomial(3, [0.5, 0.5], 2)
+multinomial(3, [0.5, 0.5], (2, 1))
+dirichlet([1, 2], size=3)
+dirichlet([1, 2], (2, 3))
+dirichlet([-1, 1])
+dirichlet([0, 0])
+multivariate_normal(0, 1)
+multivariate_normal([0, 0], [[1]])
+multivariate_normal([[0, 0]], [[1, 0], [0, 1]])
+multivariate_normal([0, 0], [[1, 0], [0, 1]], 2)
+multivariate_normal([0, 0], [[1, 0], [0, 1]], (2, 1))
+multivariate_normal([0, 0], [[1, 0.5], [0, 1]], check_valid='raise')
+multivariate_normal([0, 0], [[1, 0], [0, -0.1]], check_valid='raise')
+multivariate_normal([0, 0], [[1, 0], [0, -0.1]], check_valid='raise', tol=1)
+multivariate_hypergeometric([3, 4], 2, size=3)
+integers(5, 5)
+integers(5, 4)
+integers(5, size=2, endpoint=True)
+integers(0, 1, 0)
+integers(0, 256, dtype='uint8')
+integers(0, 257, dtype='uint8')
+integers(0, 255, dtype='uint8', endpoint=True)
+integers(-1, 5, dtype='uint8')
+integers(-128, 128, (2, 2), 'int8')
+integers(-129, 128, (2, 2), 'int8')
+integers(0, 2, dtype=bool)
+integers(0, 3, dtype=bool)
+integers(-(2**63), 2**63)
+integers(0, 2**64, dtype='uint64')
+integers([], size=(3, 0))
+integers([1, 2], 5, size=(3, 2))
+integers([1, 2], 5, size=3)
+random(0)
+random((2, 0))
+random(-1)
+random((2, -1))
+random(2, dtype='float32')
+random(())
+standard_exponential(2, dtype='float32')
+standard_gamma([1, 2], dtype='float32')
+standard_gamma(1, out=np.zeros(2))
+standard_gamma([1, 2], 3, out=np.zeros(2))
+normal([0, 1], 1, (3, 2))
+normal([0, 1], 1, (2, 3))
+normal([0, 1], [1, -1])
+normal([0, nan], 1)
+poisson([1, 2], (2, 2))
+poisson([1, -2], (2, 2))
+zipf(2, 3)
+zipf([2, 3])
+triangular(0, 1, 2, size=2)
+hypergeometric([3, 4], 2, 3)
+"""
+OLDER = """
+random_integers(3)
+random_integers(2, 4, 5)
+random_integers(4, 2)
+random_integers(3, size=2)
+rand()
+rand(2, 3)
+randn()
+randn(2, 3)
+randint(3)
+randint(3, 5, 4)
+randint(0, 300, dtype='int8')
+random_sample()
+random_sample((2, 1))
+choice(3, 2)
+permutation(4)
+get_state(False)['bit_generator'].__len__()
+get_state()[0].__len__()
+seed(3)
+set_state(rng.get_state())
+uniform(size=2)
 """
 KINDS = (IndexError, NotImplementedError, TypeError, OverflowError, ValueError)
 
@@ -448,9 +640,20 @@ KINDS = (IndexError, NotImplementedError, TypeError, OverflowError, ValueError)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("call", ARGUMENTS.strip().splitlines())
 def test_arguments_of_any_kind(call):
+    check_call(call, lambda random: random.default_rng(0))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", OLDER.strip().splitlines())
+def test_arguments_of_the_older_generator(call):
+    check_call(call, lambda random: random.RandomState(0))
+
+
+def check_call(call, generator_of):
+    """Compare a method's shape and dtype, or error, with NumPy's."""
     results = []
     for module in (ours, np):
-        names = {"rng": module.random.default_rng(0), "np": module, "nan": NAN, "inf": np.inf}
+        names = {"rng": generator_of(module.random), "np": module, "nan": NAN, "inf": np.inf}
         with jax.enable_x64(True):
             try:
                 results.append(eval(f"rng.{call}", names))
@@ -461,6 +664,9 @@ def test_arguments_of_any_kind(call):
         assert isinstance(made, tuple(kind for kind in KINDS if isinstance(expected, kind))), made
         return
     assert not isinstance(made, Exception), made
+    if expected is None:
+        assert made is None
+        return
     assert np.shape(made) == np.shape(expected)
     assert np.asarray(made).dtype == np.asarray(expected).dtype
     np.testing.assert_array_equal(np.isnan(np.asarray(made)), np.isnan(expected))

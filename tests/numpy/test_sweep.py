@@ -14,6 +14,7 @@ import zlib
 import jax
 import numpy as np
 import pytest
+from rooms import poison_rooms
 
 import jaxapi.numpy as ours
 from jaxapi.mutable import _host_way
@@ -423,10 +424,35 @@ def choice(part, parts):
 def test_edge_inputs(way):
     """Each statement is tried with one input JAX's way, which keeps programs few."""
     inputs = ALL_INPUTS | NUMPYS_INPUTS if way == "numpys" else FEW_INPUTS
+    check_inputs(way, inputs, enumerate(inputs), len(FEW_INPUTS))
+
+
+PARTS = 6
+ONE_IN_TWO = "uint8 extremes", "complex128"
+
+
+@pytest.mark.daily
+@pytest.mark.parametrize("part", range(PARTS))
+def test_floats(part, way):
+    """Each statement is tried with floats."""
+    check_inputs(way, ALL_INPUTS, [(part, "float64")], PARTS)
+
+
+@pytest.mark.daily
+@pytest.mark.parametrize("part", range(PARTS))
+def test_integers_or_complex_numbers_with_room(part, way, monkeypatch):
+    """Each statement is tried with one of both, JAX's way in buffers with rows that do not count."""
+    if way == "jaxs":
+        poison_rooms(monkeypatch, exact_up_to=1)
+    check_inputs(way, ALL_INPUTS, [(part, ONE_IN_TWO[part % 2])], PARTS)
+
+
+def check_inputs(way, inputs, chosen, parts):
+    """Try the statements of each part with an input."""
     explained_by = is_expected_on_the_host if way == "numpys" else is_expected
     unexpected = []
-    for part, (name, x) in enumerate(inputs.items()):
-        for text, kind, more in differences(name, x, choice(part, len(FEW_INPUTS))):
+    for part, name in chosen:
+        for text, kind, more in differences(name, inputs[name], choice(part, parts)):
             if not explained_by(kind, name, text):
                 unexpected.append(f"{name}: {text}: {kind}: {more}")
     assert not unexpected, "\n".join(unexpected)

@@ -5,9 +5,9 @@ each new length. Here an array on a device may be a **buffer**, whose lengths ar
 rows that count (`_rows.Rows`). What the other rows hold is arbitrary:
 
 - functions of each element run on buffers as they are (`_elementwise`);
-- functions whose program depends on shapes alone, and fused functions, are traced for a number of rows that
-  is not known (`_unknown`), and evaluated on buffers (`_interpreter`, asked by `_calls` and `_fused`): where
-  they mix rows, those that do not count are filled first with what changes nothing;
+- functions whose program depends on shapes alone (`_calls`), and fused functions (`_fused`), are traced for
+  numbers of rows that are not known (`_dimensions`), and evaluated on buffers (`_programs`, by
+  `_interpreter`): where they mix rows, those that do not count are filled first with what changes nothing;
 - what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`); so does what
   puts several arrays one after another (`_joining`);
 - writes change the buffer (`_writing`).

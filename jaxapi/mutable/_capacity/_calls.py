@@ -1,14 +1,14 @@
 """Calls of functions of arrays with room: one program for every number of rows that buffers take.
 
-A call is traced once, for a number of rows that is not known (`_unknown`), and the program is evaluated on
-the buffers (`_interpreter`). What decides by the number, what the interpreter has no rule for, and what
-raises, takes the exact arrays.
+A call is read as a statement, in which operands stand for arrays, and its program is kept by that
+(`_programs`). What is refused, and what raises, takes the exact arrays.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,51 +16,53 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core._dtypes import resolve_dtype, x64_for, x64_mode
+from ..._core._checks import collected_checks
+from ..._core._dtypes import default_dtype, resolve_dtype, x64_mode
 from ..._core._lengths import has_own_length
-from ..._core._programs import compiled
-from .._array import Array, wrap, wrap_rows
-from .._storage import duplicate
-from ._interpreter import evaluate, mentions_length
-from ._rows import (
-    Rows,
-    as_default_integers,
-    dtype_may_have_room,
-    least_rows_with_room,
-    number_of,
-    rows_in,
-    with_rows,
-)
+from .._array import Array, wrap
+from ._dimensions import Bounds, Refused
+from ._programs import Inputs, Program, array_of
+from ._rows import Rows, dtype_may_have_room, least_rows_with_room, with_rows
 from ._transposes import rows_of_transpose
-from ._unknown import Length, Refused, Unknown
 
 __all__ = ["call_on_rows", "call_on_values"]
 
 _PROGRAMS_KEPT = 1024
 _OPTIONS = (bool, int, float, complex, str, type, np.dtype, type(None), type(np._NoValue))
 _RETURN_INTEGERS = frozenset(
-    ["argmax", "argmin", "argsort", "count_nonzero", "lexsort", "matrix_rank", "nanargmax", "nanargmin"]
+    [
+        *("argmax", "argmin", "argpartition", "argsort", "count_nonzero", "lexsort", "matrix_rank"),
+        *("nanargmax", "nanargmin"),
+    ]
 )
-_INT32 = jax.ShapeDtypeStruct((), np.int32)
+
+
+# What a call is read as
 
 
 class _Operand(NamedTuple):
-    """What a program is kept by of an array."""
+    """What stands for an array."""
 
     shape: tuple[int, ...]  # of the buffer, where it has rows
     dtype: np.dtype
-    has_rows: bool
-    is_transposed: bool  # so that its rows are columns
-    is_scalar: bool  # as NumPy's
+    number: int | None = None  # which number of rows it has, if it has rows
+    is_transposed: bool = False  # so that its rows are columns
+    is_scalar: bool = False  # as NumPy's
 
-    def structure(self, number_of_rows: Any) -> jax.ShapeDtypeStruct:
-        """Return the shape and the dtype for a number of rows."""
-        shape = (number_of_rows, *self.shape[1:]) if self.has_rows else self.shape
+    def structure(self, numbers_of_rows: Sequence[Any]) -> jax.ShapeDtypeStruct:
+        """Return the shape and the dtype for numbers of rows."""
+        shape = self.shape if self.number is None else (numbers_of_rows[self.number], *self.shape[1:])
         return jax.ShapeDtypeStruct(shape, self.dtype)
 
 
+class _Count(NamedTuple):
+    """What stands for an integer in a sequence that is a number of rows, as one in a shape is."""
+
+    number: int  # which one
+
+
 class _Option(NamedTuple):
-    """An argument that is no array; 0.0 and -0.0, and 1 and True, are two."""
+    """What stands for an argument that is no array; 0.0 and -0.0, and 1 and True, are two."""
 
     type: type
     value: Any
@@ -68,15 +70,75 @@ class _Option(NamedTuple):
 
 
 class _Sequence(NamedTuple):
-    """A list or a tuple of arguments."""
+    """What stands for a list or a tuple."""
 
     type: type
-    parts: tuple[Any, ...]
+    items: tuple[Any, ...]
 
 
-# The rows of arrays by the identities of these, and whether those are transposed.
-_RowsOfArrays = dict[int, tuple[Rows, bool]]
-_COUNT = "the number of rows"  # in the place of an argument that is it, as in a shape
+class _Statement(NamedTuple):
+    """A function and what stands for its arguments."""
+
+    function: Callable[..., Any]
+    module: str
+    arguments: tuple[Any, ...]
+    named: tuple[tuple[str, Any], ...]
+
+    def operands(self) -> list[_Operand]:
+        """Return what stands for arrays, in the order of arguments."""
+        operands: list[_Operand] = []
+        _collect_operands([*self.arguments, *[x for _, x in self.named]], operands)
+        return operands
+
+    def dtypes(self) -> list[np.dtype]:
+        """Return the dtypes of arrays, and those that are asked for."""
+        options = [x for x in (*self.arguments, *[x for _, x in self.named]) if isinstance(x, _Option)]
+        return [*[x.dtype for x in self.operands()], *[x.value for x in options if x.type is np.dtype]]
+
+    def call(self, arrays: Iterator[Array], numbers_of_rows: Sequence[Any]) -> Any:
+        """Call the function with arrays."""
+        args = [_given(x, arrays, numbers_of_rows) for x in self.arguments]
+        kwargs = {name: _given(x, arrays, numbers_of_rows) for name, x in self.named}
+        return self.function(*args, **kwargs)
+
+
+def _collect_operands(arguments: Iterable[Any], operands: list[_Operand]) -> None:
+    for x in arguments:
+        if isinstance(x, _Operand):
+            operands.append(x)
+        elif isinstance(x, _Sequence):
+            _collect_operands(x.items, operands)
+
+
+def _given(argument: Any, arrays: Iterator[Array], numbers_of_rows: Sequence[Any]) -> Any:
+    """Return an argument of the function."""
+    if isinstance(argument, _Operand):
+        return next(arrays)
+    if isinstance(argument, _Option):
+        return argument.value
+    if isinstance(argument, _Count):
+        return numbers_of_rows[argument.number]
+    return argument.type([_given(x, arrays, numbers_of_rows) for x in argument.items])
+
+
+# How it is read
+
+
+class _Room(NamedTuple):
+    """The rows of an array, or of what it is the transpose of."""
+
+    rows: Rows
+    is_transposed: bool
+
+
+_Rooms = dict[int, _Room]  # by the identities of arrays
+
+
+class _Choice(NamedTuple):
+    """Which arrays have rows: those of some lengths, or of each of these the first array alone."""
+
+    lengths: tuple[int, ...]
+    is_first_alone: bool = False
 
 
 class _NeedsExactArrays(Exception):
@@ -86,46 +148,23 @@ class _NeedsExactArrays(Exception):
 def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Return what a function makes of arrays of which some have room; None where it needs exact arrays.
 
-    ``function`` takes and returns arrays of ours, and looks at no values. The longest arrays have rows, and
-    those of other lengths, such as matrices of weights, are exact; or else the other way round.
+    ``function`` takes and returns arrays of ours, and looks at no values.
     """
-    found: _RowsOfArrays = {}
-    _find_rows(args, found)
+    rooms: _Rooms = {}
+    _find_rooms(args, rooms)
     if kwargs:
-        _find_rows(kwargs.values(), found)
-    for count in sorted({rows.count for rows, _ in found.values()}, reverse=True):
-        made = _call_for_count(function, module, args, kwargs, found, count)
-        if made is not None:
-            return made
-    return None
-
-
-def _call_for_count(
-    function: Callable[..., Any],
-    module: str,
-    args: tuple,
-    kwargs: dict[str, Any],
-    found: _RowsOfArrays,
-    count: int,
-) -> Any:
-    """Return what a call makes where arrays of one length have rows; None where it needs exact arrays.
-
-    Others that are as long, and integers, may be so by accident: if they do not fit, one array has rows.
-    """
-    for others_have_rows in (True, False):
-        reader = _Reader(found, count, others_have_rows)
-        try:
-            parts = tuple([reader.read(x) for x in args])
-            named = tuple([(name, reader.read_named(name, x)) for name, x in kwargs.items()])
-        except _NeedsExactArrays:
-            return None
-        if len(reader.values) > 1 and not has_own_length(*reader.values):
-            return None
-        program = _program(function, module, parts, named, reader.length, reader.least, x64_mode())
-        if program is not None:
-            return program(reader.values, count)
-        if not reader.found_others:
-            return None  # as they would be read the same again
+        _find_rooms(kwargs.values(), rooms)
+    if not rooms:
+        return None
+    try:
+        for choice in _choices(tuple({room.rows.count for room in rooms.values()})):
+            reader = _Reader(rooms, choice)
+            statement = reader.read_call(function, module, args, kwargs)
+            program = _program(statement, tuple(reader.bounds), x64_mode())
+            if program is not None:
+                return program(choice.lengths, reader.values)
+    except _NeedsExactArrays:
+        pass
     return None
 
 
@@ -143,8 +182,8 @@ def _of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
     return of_arrays
 
 
-def _find_rows(args: Iterable[Any], found: _RowsOfArrays) -> None:
-    """Keep the rows of arrays among arguments by the arrays' identities."""
+def _find_rooms(args: Iterable[Any], rooms: _Rooms) -> None:
+    """Keep the rows of arrays among arguments."""
     for x in args:
         if type(x) is Array:
             rows = x._rows()
@@ -152,37 +191,53 @@ def _find_rows(args: Iterable[Any], found: _RowsOfArrays) -> None:
             if is_transposed:
                 rows = rows_of_transpose(x)
             if rows is not None:
-                found[id(x)] = rows, is_transposed
+                rooms[id(x)] = _Room(rows, is_transposed)
         elif type(x) in (list, tuple):
-            _find_rows(x, found)
+            _find_rooms(x, rooms)
+
+
+@functools.lru_cache(maxsize=_PROGRAMS_KEPT)
+def _choices(lengths: tuple[int, ...]) -> list[_Choice]:
+    """Return which arrays may have rows, of those of some lengths, the most first.
+
+    Where those of every length do not fit, one length has rows, and arrays of others are exact, such as
+    matrices of weights. Where arrays, and integers, are as long by accident, one array has rows.
+    """
+    longest_first = tuple(sorted(lengths, reverse=True))
+    choices = [_Choice(longest_first)] if len(lengths) > 1 else []
+    for length in longest_first:
+        choices += [_Choice((length,)), _Choice((length,), is_first_alone=True)]
+    return choices
 
 
 class _Reader:
-    """Reads the arguments of a call: the values of arrays, and what a program is kept by."""
+    """Reads the arguments of a call: the values of arrays, and what stands for them."""
 
-    __slots__ = (
-        *("_found", "_has_first", "_others_have_rows"),
-        *("count", "found_others", "least", "length", "values"),
-    )
+    __slots__ = ("_choice", "_numbers_met", "_rooms", "bounds", "values")
 
-    def __init__(self, found: _RowsOfArrays, count: int, others_have_rows: bool):
-        """Take the rows of arrays, the length that has rows, and whether all of it have, or the first."""
-        self._found = found
-        self._others_have_rows = others_have_rows
-        self._has_first = False
-        self.count = count
-        self.length = max([len(rows.value) for rows, _ in found.values() if rows.count == count])
-        # A power of 2: what more rows than columns decide is decided for most numbers of rows.
-        self.least = max(1 << self.count.bit_length() - 1, least_rows_with_room())
+    def __init__(self, rooms: _Rooms, choice: _Choice):
+        """Take the rows of arrays, and which have them."""
+        self._rooms = rooms
+        self._choice = choice
+        self._numbers_met: set[int] = set()
+        self.bounds = [_bounds(rooms, length) for length in choice.lengths]
         self.values: list[Any] = []
-        self.found_others = False
 
-    def read(self, x: Any) -> Any:
-        """Note the values of an argument's arrays, and return what a program is kept by."""
+    def read_call(
+        self, function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]
+    ) -> _Statement:
+        """Note the values of arrays, and return what a program is kept by."""
+        arguments = tuple([self._read(x) for x in args])
+        named = tuple([(name, self._read_named(name, x)) for name, x in kwargs.items()])
+        if len(self.values) > 1 and not has_own_length(*self.values):
+            raise _NeedsExactArrays
+        return _Statement(function, module, arguments, named)
+
+    def _read(self, x: Any) -> Any:
         if type(x) is Array:
             return self._read_array(x)
         if type(x) in (list, tuple):
-            return _Sequence(type(x), tuple([self._read_part(part) for part in x]))
+            return _Sequence(type(x), tuple([self._read_item(item) for item in x]))
         if isinstance(x, (jax.Array, np.ndarray)):
             return self._read_value(x, is_scalar=False)
         if isinstance(x, (float, complex)):
@@ -193,40 +248,55 @@ class _Reader:
             return _Option(type(x), x)
         raise _NeedsExactArrays
 
-    def _read_part(self, x: Any) -> Any:
-        """Do so with a part of a sequence, such as a length of a shape; elsewhere integers are operands."""
-        if type(x) is not int or x != self.count:
-            return self.read(x)
-        self.found_others = True
-        return _COUNT if self._others_have_rows else _Option(int, x)
+    def _read_item(self, x: Any) -> Any:
+        """Read an item of a sequence, such as a length of a shape; elsewhere integers are operands."""
+        if type(x) is not int:
+            return self._read(x)
+        number = None if self._choice.is_first_alone else self._number_of_length(x)
+        return _Option(int, x) if number is None else _Count(number)
 
-    def read_named(self, name: str, x: Any) -> Any:
-        """Do so with an argument that is given by its name."""
-        return self.read(_dtype(x) if name == "dtype" and type(x) is str else x)
+    def _read_named(self, name: str, x: Any) -> Any:
+        return self._read(_dtype(x) if name == "dtype" and type(x) is str else x)
+
+    def _number_of_length(self, length: int) -> int | None:
+        """Return which number of rows a length is; None if it is none."""
+        return self._choice.lengths.index(length) if length in self._choice.lengths else None
 
     def _read_array(self, x: Array) -> _Operand:
-        found = self._found.get(id(x))
-        if found is None:
+        room = self._rooms.get(id(x))
+        if room is None:
             return self._read_value(x._value, x._is_scalar)
-        rows, is_transposed = found
-        is_other = rows.count == self.count and self._has_first
-        self.found_others = self.found_others or is_other
-        if rows.count != self.count or (is_other and not self._others_have_rows):
+        number = self._number_of_length(room.rows.count)
+        if number is None or (self._choice.is_first_alone and number in self._numbers_met):
             return self._read_value(x._value, is_scalar=False)
-        self._has_first = True
-        value = with_rows(rows.value, self.length)
-        self.values.append(value)
-        return _Operand(value.shape, value.dtype, True, is_transposed, False)
+        return self._read_rows(room.rows.value, number, room.is_transposed)
 
     def _read_value(self, value: Any, is_scalar: bool) -> _Operand:
+        """Read a value that is exact, and may be as long as others."""
         if not dtype_may_have_room(value.dtype) or getattr(value, "weak_type", False):
             raise _NeedsExactArrays
-        is_as_long = value.shape[:1] == (self.count,)
-        self.found_others = self.found_others or is_as_long
-        has_rows = is_as_long and self._others_have_rows
-        value = with_rows(value, self.length) if has_rows else value
+        if value.ndim and not self._choice.is_first_alone:
+            number = self._number_of_length(value.shape[0])
+            if number is not None:
+                return self._read_rows(value, number, is_transposed=False)
         self.values.append(value)
-        return _Operand(value.shape, value.dtype, has_rows, False, is_scalar)
+        return _Operand(value.shape, value.dtype, is_scalar=is_scalar)
+
+    def _read_rows(self, value: Any, number: int, is_transposed: bool) -> _Operand:
+        self._numbers_met.add(number)
+        value = with_rows(value, self.bounds[number].capacity)
+        self.values.append(value)
+        return _Operand(value.shape, value.dtype, number, is_transposed)
+
+
+def _bounds(rooms: _Rooms, length: int) -> Bounds:
+    """Return the bounds of numbers of rows for which arrays of a length share a program."""
+    capacity = 0
+    for room in rooms.values():
+        if room.rows.count == length:
+            capacity = max(capacity, len(room.rows.value))
+    # A power of 2: what more rows than columns decide is decided for most numbers of rows.
+    return Bounds(max(1 << length.bit_length() - 1, least_rows_with_room()), capacity)
 
 
 def _dtype(x: Any) -> np.dtype:
@@ -246,179 +316,81 @@ def _same_nan(x: Any) -> Any:
     return math.nan
 
 
+# Its program
+
+
 @functools.lru_cache(maxsize=_PROGRAMS_KEPT)
-def _program(
-    function: Callable[..., Any],
-    module: str,
-    parts: tuple[Any, ...],
-    named: tuple[tuple[str, Any], ...],
-    length: int,
-    least: int,
-    is_x64: bool,
-) -> _Program | None:
-    """Return the program of a call, in x64 mode or not; None where it needs exact arrays."""
+def _program(statement: _Statement, bounds: tuple[Bounds, ...], is_x64: bool) -> _StatementProgram | None:
+    """Return the program of a statement, in x64 mode or not; None where it needs exact arrays."""
     try:
-        return _Program(_Call(function, module, parts, named), length, least)
+        return _StatementProgram(statement, bounds)
     except Exception:  # of the function, which raises it for exact arrays, too, or of what is refused
         return None
 
 
-class _Call(NamedTuple):
-    """A function and its arguments, in which operands stand for arrays."""
+class _StatementProgram:
+    """A statement compiled for buffers."""
 
-    function: Callable[..., Any]
-    module: str
-    parts: tuple[Any, ...]
-    named: tuple[tuple[str, Any], ...]
+    def __init__(self, statement: _Statement, bounds: tuple[Bounds, ...]):
+        """Trace the statement for numbers of rows within bounds, which may be refused."""
+        self._module = statement.module
+        self._statement = statement
+        self._operands = statement.operands()
+        self._structure: Any = None  # of the result
+        self._is_one = False  # an array alone
+        self._are_scalars: list[bool] = []  # of the arrays in it
 
-    def operands(self) -> list[_Operand]:
-        """Return what stands for arrays, in the order of arguments."""
-        operands: list[_Operand] = []
-        _collect_operands([*self.parts, *[part for _, part in self.named]], operands)
-        return operands
+        def trace(numbers_of_rows: Sequence[Any]) -> jax.stages.Traced:
+            def call(*values: Any) -> Any:
+                return self._called(values, numbers_of_rows)
 
-    def dtypes(self) -> list[np.dtype]:
-        """Return the dtypes of arrays, and those that are asked for."""
-        options = [x for x in (*self.parts, *[x for _, x in self.named]) if isinstance(x, _Option)]
-        asked_for = [x.value for x in options if x.type is np.dtype]
-        return [*[x.dtype for x in self.operands()], *asked_for]
+            return jax.jit(call).trace(*[x.structure(numbers_of_rows) for x in self._operands])
 
-    def of(self, arrays: Iterator[Array], number_of_rows: Any) -> Any:
-        """Call the function with arrays."""
-        args = [_given(part, arrays, number_of_rows) for part in self.parts]
-        kwargs = {name: _given(part, arrays, number_of_rows) for name, part in self.named}
-        return self.function(*args, **kwargs)
+        name = getattr(statement.function, "__name__", "function")
+        self._integers = default_dtype(int) if name in _RETURN_INTEGERS else None
+        capacities = [each.capacity for each in bounds]
+        inputs = Inputs(bounds, [x.structure(capacities) for x in self._operands], statement.dtypes())
+        self._program = Program(name, inputs, trace)
 
+    def _called(self, values: Sequence[Any], numbers_of_rows: Sequence[Any]) -> list[jax.Array]:
+        """Call the function with traced values; return those of its result, and whether a check fails."""
+        arrays = [_wrapped(*each, self._module) for each in zip(values, self._operands, strict=True)]
+        given = [x._value for x in arrays]
+        with collected_checks() as checks:
+            made = self._statement.call(iter(arrays), numbers_of_rows)
+        if any(x._value is not value for x, value in zip(arrays, given, strict=True)):
+            raise Refused("a write to an argument, as to out=")
+        results, self._structure = jax.tree.flatten(made, is_leaf=_is_array)
+        self._is_one = _is_array(made)
+        if not all(map(_is_array, results)):
+            raise Refused("a result that is no array")
+        self._are_scalars = [x._is_scalar for x in results]
+        is_bad = [functools.reduce(operator.or_, checks)] if checks else []
+        return [*[self._in_dtype(x._value) for x in results], *is_bad]
 
-def _collect_operands(parts: Iterable[Any], operands: list[_Operand]) -> None:
-    for part in parts:
-        if isinstance(part, _Operand):
-            operands.append(part)
-        elif isinstance(part, _Sequence):
-            _collect_operands(part.parts, operands)
+    def _in_dtype(self, result: jax.Array) -> jax.Array:
+        """Return positions, or numbers of elements, in the dtype that they have where x64 mode is off."""
+        return result if self._integers is None else result.astype(self._integers)
 
+    def __call__(self, lengths: tuple[int, ...], values: list[Any]) -> Any:
+        """Return what the function makes of buffers in which numbers of rows count.
 
-def _given(part: Any, arrays: Iterator[Array], number_of_rows: Any) -> Any:
-    """Return an argument of the function."""
-    if isinstance(part, _Operand):
-        return next(arrays)
-    if part is _COUNT:
-        return number_of_rows
-    if isinstance(part, _Option):
-        return part.value
-    return part.type([_given(each, arrays, number_of_rows) for each in part.parts])
-
-
-class _Program:
-    """A call compiled for buffers of one length."""
-
-    def __init__(self, call: _Call, length: int, least: int):
-        """Trace the call for numbers of rows from the least one on, which may be refused."""
-        self._call = call
-        self._length = length
-        self._least = least
-        self._operands = call.operands()
-        self._dtypes = call.dtypes()
-        self._returns_integers = getattr(call.function, "__name__", "") in _RETURN_INTEGERS
-        self._form: Any = None  # of the result
-        self._parts: list[_Part] = []  # the arrays in it
-
-        def run(count, *values):
-            return self._evaluated(count, values)
-
-        run.__name__ = run.__qualname__ = getattr(call.function, "__name__", "function")
-        self._compiled = compiled(run)
-        inputs = [operand.structure(length) for operand in self._operands]
-        with x64_for(*self._dtypes):
-            on_buffers = self._compiled.jitted().trace(_INT32, *inputs)
-        if mentions_length(on_buffers.jaxpr):
-            raise Refused("a length that stays unknown")
-
-    def _evaluated(self, count: Any, values: tuple[Any, ...]) -> list[Any]:
-        """Evaluate on buffers what is traced for a number of rows that is not known."""
-        unknown = Unknown(self._least, self._length)
-        number_of_rows = Length(unknown)
-
-        def call(*traced: Any) -> list[Any]:
-            return self._called(traced, number_of_rows)
-
-        traced = jax.jit(call).trace(*[operand.structure(number_of_rows) for operand in self._operands])
-        if unknown.was_asked:
-            raise Refused("a decision")
-        self._parts = [
-            part.of_shape(info.shape) for part, info in zip(self._parts, traced.out_info, strict=True)
-        ]
-        made = evaluate(traced.jaxpr, values, self._length, count)
-        return [part.of_few_lengths(value) for part, value in zip(self._parts, made, strict=True)]
-
-    def _called(self, values: Sequence[Any], number_of_rows: Any) -> list[Any]:
-        """Call the function with traced values, and keep what its result is made of."""
-        arrays = []
-        for value, operand in zip(values, self._operands, strict=True):
-            oriented = jnp.matrix_transpose(value) if operand.is_transposed else value
-            arrays.append(wrap(oriented, self._call.module, operand.is_scalar))
-        results: list[Array] = []
-        self._form = _form_of(self._call.of(iter(arrays), number_of_rows), results)
-        self._parts = [_Part(x._is_scalar) for x in results]
-        return [x._value for x in results]
-
-    def __call__(self, values: list[Any], count: int) -> Any:
-        """Return what the function makes of buffers in which a number of rows counts."""
-        with x64_for(*self._dtypes):
-            made = self._compiled(number_of(count), *values)
-        results = []
-        for part, value in zip(self._parts, made, strict=True):
-            if any(value is x for x in values):
-                value = duplicate(value)
-            if self._returns_integers:
-                value = as_default_integers(value)
-            results.append(part.wrapped(value, count, self._call.module))
-        return results[0] if self._form is None else _unflattened(self._form, iter(results))
+        None is returned where it raises for the values.
+        """
+        contents = self._program(lengths, values)
+        has_checks = len(contents) > len(self._are_scalars)
+        if has_checks and contents.pop():
+            return None
+        results = zip(contents, self._are_scalars, strict=True)
+        arrays = [array_of(content, self._module, is_scalar) for content, is_scalar in results]
+        return arrays[0] if self._is_one else self._structure.unflatten(arrays)
 
 
-class _Part(NamedTuple):
-    """An array of a result: how many rows it has along which axis, if it has some."""
-
-    is_scalar: bool
-    axis: int = 0
-    length: Length | None = None
-
-    def of_shape(self, shape: tuple[Any, ...]) -> _Part:
-        """Return the part for a shape, of which the first axis has rows, or the second one of a matrix."""
-        axes = [i for i, each in enumerate(shape) if isinstance(each, Length)]
-        if not axes:
-            return self
-        if axes == [0] or (axes == [1] and len(shape) == 2):
-            return self._replace(axis=axes[0], length=shape[axes[0]])
-        raise Refused("rows along another axis")
-
-    def of_few_lengths(self, value: Any) -> Any:
-        """Return rows as the first axis, in one of the lengths that buffers have."""
-        if self.length is None:
-            return value
-        value = jnp.matrix_transpose(value) if self.axis else value
-        return with_rows(value, rows_in(len(value)))
-
-    def wrapped(self, value: Any, count: int, module: str) -> Any:
-        """Return an array of ours."""
-        if self.length is None:
-            return wrap(value, module, self.is_scalar)
-        made = wrap_rows(Rows(value, self.length.of(count)), module)
-        return made.T if self.axis else made
+def _is_array(x: Any) -> bool:
+    return isinstance(x, Array)
 
 
-def _form_of(result: Any, arrays: list[Array]) -> Any:
-    """Put the arrays of a result into a list, and return what they are parts of; None for one alone."""
-    if isinstance(result, Array):
-        arrays.append(result)
-        return None
-    if isinstance(result, (list, tuple)):
-        return _Sequence(type(result), tuple([_form_of(part, arrays) for part in result]))
-    raise Refused("a result that is no array")
-
-
-def _unflattened(form: Any, results: Iterator[Any]) -> Any:
-    if form is None:
-        return next(results)
-    parts = [_unflattened(each, results) for each in form.parts]
-    return form.type(*parts) if hasattr(form.type, "_fields") else form.type(parts)
+def _wrapped(value: jax.Array, operand: _Operand, module: str) -> Array:
+    """Return an operand as the function takes it."""
+    oriented = jnp.matrix_transpose(value) if operand.is_transposed else value
+    return wrap(oriented, module, operand.is_scalar)

@@ -21,14 +21,15 @@ _IMPLEMENTATIONS = TAKES | MATRICES | {"concat": concatenated, "concatenate": co
 _ALSO_BY_KEYWORD = frozenset(["axis", "bins", "q"])  # none has a default
 # Functions whose programs depend on shapes and options alone: none of them looks at values.
 _OF_SHAPES = """
-all allclose amax amin angle any append argmax argmin argsort around array_equal broadcast_to column_stack
-concat concatenate count_nonzero cross cumprod cumsum cumulative_prod cumulative_sum diff dot dstack einsum
-expand_dims fft fft2 fftn flip gradient hfft hstack i0 ifft ifft2 ifftn ihfft inner irfft irfft2 irfftn
-isclose isneginf isposinf kron lexsort matmul matvec max mean median min moveaxis nan_to_num nanargmax
+all allclose amax amin angle any append argmax argmin argpartition argsort around array_equal average
+broadcast_to choose column_stack concat concatenate convolve corrcoef correlate count_nonzero cov cross
+cumprod cumsum cumulative_prod cumulative_sum diag diagonal diff dot dstack ediff1d einsum expand_dims fft
+fft2 fftn flip gradient hfft hstack i0 ifft ifft2 ifftn ihfft inner irfft irfft2 irfftn isclose isneginf
+isposinf kron lexsort matmul matvec max mean median meshgrid min moveaxis multi_dot nan_to_num nanargmax
 nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar norm ones_like
-outer pad permute_dims polyval prod ptp rfft rfft2 rfftn round select sinc sort sort_complex squeeze stack
-std sum tensordot tile trace trapezoid tril triu unwrap vander var vdot vecdot vecmat vector_norm vstack
-zeros_like
+outer pad partition permute_dims polyval prod ptp repeat rfft rfft2 rfftn roll round select sinc sort
+sort_complex squeeze stack std sum take take_along_axis tensordot tile trace trapezoid tril triu
+unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm vstack zeros_like
 """
 _OF_MATRICES = """
 cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet
@@ -61,17 +62,22 @@ def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any
 
 
 def way_on_rows(
-    function: Callable[..., Any], name: str, module: str
+    function: Callable[..., Any],
+    name: str,
+    module: str,
+    implementation: Callable[..., Any] | None = None,
 ) -> Callable[[tuple, dict[str, Any]], Any] | None:
     """Return what tries a function of arrays on their buffers first, and returns None for exact ones.
 
+    ``implementation`` does so for some arguments, where a namespace has one.
     It is asked where one of the arguments `may_have_room`; for those of `MAKING_ROOM` for every array.
     """
-    if name in MAKING_ROOM:
-        return _selecting_way(MAKING_ROOM[name], module)
     attempts: list[Callable[..., Any]] = []
-    if name in _IMPLEMENTATIONS:
-        attempts.append(way_by_implementation(_IMPLEMENTATIONS[name], function, module))
+    if name in MAKING_ROOM:
+        attempts.append(_selecting_way(MAKING_ROOM[name], module))
+    implementation = implementation or _IMPLEMENTATIONS.get(name)
+    if implementation is not None:
+        attempts.append(way_by_implementation(implementation, function, module))
     if _depends_on_shapes(function, name):
         attempts.append(functools.partial(call_on_rows, function, module))
     if not attempts:

@@ -1,8 +1,7 @@
 """Fused functions of arrays with room: one program for every number of rows that a buffer takes.
 
-A function is traced once, for a number of rows that is not known, and the program that is checked so is the
-one that runs, on the buffers. What decides by the number, or does what the interpreter has no rule for, takes
-the exact arrays.
+The program that is traced for numbers of rows that are not known, and checked so (`_programs`), is the one
+that runs, on the buffers. What is refused takes the exact arrays.
 """
 
 from typing import Any, NamedTuple
@@ -10,27 +9,25 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..._core._dtypes import x64_for
 from ..._core._lengths import has_own_length
 from ..._fuse._inputs import PYTHON_NUMBERS
 from ..._fuse._integers import fits_any_dtype
-from .._array import Array, rows_or_value, wrap_rows
-from .._storage import duplicate
-from ._interpreter import evaluate, mentions_length
-from ._rows import Rows, least_rows_with_room, number_of, rows_in, with_rows
-from ._unknown import Length, Refused, Unknown
+from .._array import Array, rows_or_value
+from ._dimensions import Bounds
+from ._programs import Inputs, Program, array_of
+from ._rows import Rows, least_rows_with_room, with_rows
 
-__all__ = ["Arguments", "ProgramOfRows", "arguments_with_room", "program_of_rows", "write_content"]
+__all__ = ["Arguments", "arguments_with_room", "program_of_rows", "write_content"]
 
 
 class Arguments(NamedTuple):
     """The arguments of a call by their places, which are positions and names."""
 
     arrays: dict[str, Array]  # as they were given
-    values: dict[Any, Any]  # numbers and values, of which some have rows
-    of_rows: frozenset[Any]  # the places of these
-    number: int  # of rows that count
-    length: int  # of the buffers
+    values: dict[Any, Any]  # numbers and values, of which some are buffers
+    numbers: dict[Any, int]  # of buffers by their places: which number of rows they have
+    lengths: tuple[int, ...]  # the numbers of rows
+    bounds: tuple[Bounds, ...]  # of these
 
     def dtypes(self) -> list[np.dtype]:
         """Return the dtypes of the values."""
@@ -56,109 +53,63 @@ def arguments_with_room(args: tuple, kwargs: dict[str, Any]) -> Arguments | None
             return None
     all_rows = [x for x in contents.values() if isinstance(x, Rows)]
     are_apart = len({id(x._owner) for x in arrays.values()}) == len(arrays)
-    if not all_rows or not are_apart or len({x.count for x in all_rows}) > 1:
+    lengths = tuple({x.count for x in all_rows})
+    if len(lengths) != 1 or not are_apart:
         return None
     if not has_own_length(*[x.value if isinstance(x, Rows) else x for x in contents.values()]):
         return None
-    count = all_rows[0].count
-    length = max(len(x.value) for x in all_rows)
+    capacities = [max(len(x.value) for x in all_rows if x.count == length) for length in lengths]
     values = {}
-    of_rows = []
+    numbers = {}
     for place, x in contents.items():
-        if isinstance(x, Rows):
-            values[place] = with_rows(x.value, length)
-            of_rows.append(place)
-        elif getattr(x, "ndim", 0) and len(x) == count:
-            values[place] = with_rows(x, length)
-            of_rows.append(place)
-        else:
-            values[place] = x
-    return Arguments(arrays, values, frozenset(of_rows), count, length)
+        value = x.value if isinstance(x, Rows) else x
+        if np.ndim(value) and len(x) in lengths:
+            numbers[place] = lengths.index(len(x))
+            value = with_rows(value, capacities[numbers[place]])
+        values[place] = value
+    bounds = tuple([Bounds(least_rows_with_room(), capacity) for capacity in capacities])
+    return Arguments(arrays, values, numbers, lengths, bounds)
 
 
 def _is_number(x: Any) -> bool:
     return type(x) in PYTHON_NUMBERS and (type(x) is not int or fits_any_dtype(x))
 
 
-class ProgramOfRows:
-    """A function of arrays with room, compiled once for every number of rows that buffers take."""
-
-    def __init__(self, traced: Any, name: str, length: int):
-        """Take what was traced with an unknown number of rows, and will run on buffers of so many."""
-        results, self._structure = jax.tree.flatten(traced.out_info)
-        self._shapes = [x.shape for x in results]
-        if not all(map(_has_rows_first_or_none, self._shapes)):
-            raise Refused("rows along another axis")
-
-        def run(count: Any, inputs: list[Any]) -> list[Any]:
-            made = evaluate(traced.jaxpr, inputs, length, count)
-            return [_in_few_lengths(*each) for each in zip(made, self._shapes, strict=True)]
-
-        run.__name__ = run.__qualname__ = name
-        self.jitted = jax.jit(run)
-
-    def __call__(self, arguments: Arguments, given: tuple, named: dict[str, Any]) -> Any:
-        """Return a pytree of results, in which rows say so, and which share no memory with arguments."""
-        inputs = jax.tree.leaves((given, named))
-        with x64_for(*arguments.dtypes()):
-            made = self.jitted(number_of(arguments.number), inputs)
-        contents = []
-        for value, shape in zip(made, self._shapes, strict=True):
-            if any(value is x for x in inputs):
-                value = duplicate(value)
-            contents.append(Rows(value, shape[0].of(arguments.number)) if _has_rows(shape) else value)
-        return jax.tree.unflatten(self._structure, contents)
-
-
 def program_of_rows(
     jitted: Any, name: str, given: tuple, named: dict[str, Any], arguments: Arguments
-) -> ProgramOfRows | None:
+) -> Program | None:
     """Return the program of a function that `jax.jit` has, on buffers; None if it needs exact arrays."""
-    unknown = Unknown(least_rows_with_room(), arguments.length)
 
-    def of_unknown_length(place: Any, x: Any) -> Any:
-        is_of_rows = place in arguments.of_rows
-        return jax.ShapeDtypeStruct((Length(unknown), *x.shape[1:]), x.dtype) if is_of_rows else x
+    def trace(numbers_of_rows: list[Any]) -> jax.stages.Traced:
+        def of_unknown_length(place: Any, x: Any) -> Any:
+            if place not in arguments.numbers:
+                return x
+            rows = numbers_of_rows[arguments.numbers[place]]
+            return jax.ShapeDtypeStruct((rows, *x.shape[1:]), x.dtype)
 
-    given_to_trace = tuple([of_unknown_length(place, x) for place, x in enumerate(given)])
-    named_to_trace = {name: of_unknown_length(name, x) for name, x in named.items()}
+        args = [of_unknown_length(place, x) for place, x in enumerate(given)]
+        return jitted.trace(*args, **{place: of_unknown_length(place, x) for place, x in named.items()})
+
+    inputs = Inputs(arguments.bounds, jax.tree.leaves((given, named)), arguments.dtypes())
     try:
-        with x64_for(*arguments.dtypes()):
-            traced = jitted.trace(*given_to_trace, **named_to_trace)
-            if unknown.was_asked:
-                return None
-            program = ProgramOfRows(traced, name, arguments.length)
-            on_buffers = program.jitted.trace(number_of(arguments.number), jax.tree.leaves((given, named)))
-            if mentions_length(on_buffers.jaxpr):
-                return None
+        return Program(name, inputs, trace)
     except Exception:  # of the function, which raises it for exact arrays, too, or of what is refused
         return None
-    return program
-
-
-def _has_rows(shape: tuple) -> bool:
-    return bool(shape) and isinstance(shape[0], Length)
-
-
-def _has_rows_first_or_none(shape: tuple) -> bool:
-    """Whether the first axis alone has an unknown length, or none has."""
-    return not any(isinstance(length, Length) for length in shape[1:])
-
-
-def _in_few_lengths(value: Any, shape: tuple) -> Any:
-    """Return rows in one of the lengths that buffers have; other values as they are."""
-    return with_rows(value, rows_in(len(value))) if _has_rows(shape) else value
 
 
 def write_content(array: Array, content: Any) -> None:
     """Replace the value of an array by another one, or by rows."""
     array._check_writeable()
-    if not isinstance(content, Rows):
+    if isinstance(content, jax.Array):
         array._replace(_other_value, content)
-    elif array._has_room() and len(array._value_with_room) == len(content.value):
+    elif isinstance(content, Rows) and _fits_buffer(content, array):
         array._replace_rows(_other_value, content.value)
     else:
-        array[...] = wrap_rows(content, array._module)
+        array[...] = array_of(content, array._module, is_scalar=False)
+
+
+def _fits_buffer(rows: Rows, array: Array) -> bool:
+    return array._has_room() and len(array._value_with_room) == len(rows.value)
 
 
 def _other_value(old, new, made):

@@ -1,8 +1,8 @@
-"""Programs of functions that are traced with a `Length`, evaluated on buffers of which some rows count.
+"""Programs of functions that are traced with a `Dimension`, evaluated on buffers of which some rows count.
 
-An axis whose length is a `Length` begins with what counts; what lies behind is arbitrary. Operations of each
-element are done as they are. Those that mix elements along such an axis have a rule here, which fills what
-does not count first, or moves what does. What has no rule is refused.
+An axis along which a shape has a `Dimension` begins with what counts; what lies behind is arbitrary.
+Operations of each element are done as they are. Those that mix elements along such an axis have a rule here,
+which fills what does not count first, or moves what does. What has no rule is refused.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from ..._core._exact import as_they_are
 from ..._core._quotients import quotient
-from ._unknown import Length, Refused, at
+from ._dimensions import Dimension, Refused, at
 
-__all__ = ["evaluate", "mentions_length"]
+__all__ = ["evaluate", "mentions_dimension"]
 
 # Each result is made of the elements at its place, or of those at one place of the other axes.
 _APART = frozenset(
@@ -120,17 +120,19 @@ _INT32_MAX = np.iinfo(np.int32).max
 _PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")  # of a call, by the names of its parameter
 
 
-def evaluate(program: ClosedJaxpr, arguments: Sequence[Any], length: int, count: Any) -> list[Any]:
-    """Return what a program computes of buffers with so many rows, of which a number counts."""
-    return _Evaluation(length, count).of(program, arguments)
+def evaluate(
+    program: ClosedJaxpr, arguments: Sequence[Any], capacities: Sequence[int], counts: Sequence[Any]
+) -> list[Any]:
+    """Return what a program computes of buffers with so many rows each, of which numbers count."""
+    return _Evaluation(capacities, counts).of(program, arguments)
 
 
-def mentions_length(value: Any) -> bool:
-    """Whether a parameter, or a program in it, has a length that is not known."""
-    if isinstance(value, Length):
+def mentions_dimension(value: Any) -> bool:
+    """Whether a parameter, or a program in it, has a dimension that is not known."""
+    if isinstance(value, Dimension):
         return True
     if isinstance(value, (tuple, list)):
-        return any(map(mentions_length, value))
+        return any(map(mentions_dimension, value))
     if isinstance(value, ClosedJaxpr):
         value = value.jaxpr
     if isinstance(value, Jaxpr):
@@ -140,27 +142,27 @@ def mentions_length(value: Any) -> bool:
 
 
 def _has_rows(variable: Any) -> bool:
-    return any(isinstance(each, Length) for each in getattr(variable.aval, "shape", ()))
+    return any(isinstance(each, Dimension) for each in getattr(variable.aval, "shape", ()))
 
 
 def _is_of_rows(equation: Any) -> bool:
-    """Whether an equation has to do with lengths that are not known."""
+    """Whether an equation has to do with dimensions that are not known."""
     variables = (*equation.invars, *equation.outvars)
-    return any(map(_has_rows, variables)) or mentions_length(tuple(equation.params.values()))
+    return any(map(_has_rows, variables)) or mentions_dimension(tuple(equation.params.values()))
 
 
-def _check_lengths(variable: Any) -> None:
+def _check_shape(variable: Any) -> None:
     """Refuse axes of which buffers have less than what counts, and those whose positions are no int32."""
     for each in getattr(variable.aval, "shape", ()):
-        if isinstance(each, Length) and (each.times < 0 or each.most > _INT32_MAX):
-            raise Refused("a length")
+        if isinstance(each, Dimension) and (not each.grows or each.most > _INT32_MAX):
+            raise Refused("a dimension")
 
 
 _TAKING_NUMBERS = frozenset(["convert_element_type", "jit", "pjit"])
 
 
 def _has_rule(equation: Any) -> bool:
-    """Whether an equation is evaluated here: also one that takes a number, which may be a length."""
+    """Whether an equation is evaluated here: also one that takes a number, which may be a dimension."""
     name = equation.primitive.name
     is_of_number = name in _TAKING_NUMBERS and any(map(_is_integer, equation.invars))
     return is_of_number or (name == "div" and _is_complex(equation)) or _is_of_rows(equation)
@@ -175,17 +177,17 @@ def _is_complex(equation: Any) -> bool:
 
 
 def _axes_of_rows(variable: Any) -> list[int]:
-    return [i for i, each in enumerate(variable.aval.shape) if isinstance(each, Length)]
+    return [i for i, each in enumerate(variable.aval.shape) if isinstance(each, Dimension)]
 
 
 class _Evaluation:
-    """An evaluation on buffers with so many rows, of which a number counts."""
+    """An evaluation on buffers with so many rows each, of which numbers count."""
 
-    def __init__(self, length: int, count: Any):
-        """Say how many rows there are, and how many of them count, which is an int32."""
-        self.length = length
-        self.count = count
-        self._lengths: list[tuple[Any, Length]] = []  # numbers in the program, and what they are
+    def __init__(self, capacities: Sequence[int], counts: Sequence[Any]):
+        """Say how many rows there are, and how many of them count, which are of int32."""
+        self.capacities = capacities
+        self.counts = counts
+        self._dimensions: list[tuple[Any, Dimension]] = []  # numbers in the program, and what they are
 
     def of(self, program: Any, arguments: Sequence[Any]) -> list[Any]:
         """Return what a program computes."""
@@ -209,7 +211,7 @@ class _Evaluation:
 
     def _results(self, equation: Any, operands: list[Any]) -> Sequence[Any]:
         for variable in (*equation.invars, *equation.outvars):
-            _check_lengths(variable)
+            _check_shape(variable)
         name = equation.primitive.name
         rule = _RULES.get(name)
         if rule is not None:
@@ -220,9 +222,9 @@ class _Evaluation:
 
     # What rules are made of
 
-    def _length_that_is(self, value: Any) -> Length | None:
-        """Return the length that a number in the program is; None if it is none."""
-        return next((length for number, length in self._lengths if number is value), None)
+    def _dimension_that_is(self, value: Any) -> Dimension | None:
+        """Return the dimension that a number in the program is; None if it is none."""
+        return next((dimension for number, dimension in self._dimensions if number is value), None)
 
     def _bound(self, equation: Any, operands: Sequence[Any], **changed: Any) -> Sequence[Any]:
         """Return what an equation computes of these operands."""
@@ -232,14 +234,14 @@ class _Evaluation:
         return made if equation.primitive.multiple_results else [made]
 
     def _at(self, parameter: Any) -> Any:
-        """Return a parameter with the lengths of buffers."""
+        """Return a parameter with the dimensions of buffers."""
         if type(parameter) is tuple:
-            return tuple([at(x, self.length) for x in parameter])
-        return at(parameter, self.length)
+            return tuple([at(x, self.capacities) for x in parameter])
+        return at(parameter, self.capacities)
 
     def _number(self, dimension: Any) -> Any:
         """Return how many elements count along an axis, as an int32."""
-        return at(dimension, self.count)
+        return at(dimension, self.counts)
 
     def _place(self, variable: Any, shape: tuple[int, ...]) -> jax.Array:
         """Return the place that each element has among those that count, in the order of rows."""
@@ -256,13 +258,13 @@ class _Evaluation:
     def _filled(self, value: Any, variable: Any, axes: Sequence[int], filler: Any) -> Any:
         """Return a value with a filler where elements do not count along some of the axes."""
         for axis in axes:
-            if isinstance(variable.aval.shape[axis], Length):
+            if isinstance(variable.aval.shape[axis], Dimension):
                 value = jnp.where(self._counts(variable, axis), value, jnp.asarray(filler, value.dtype))
         return value
 
 
 def _is_along(equation: Any, parameter: str) -> bool:
-    """Whether the first operand has an unknown length along the axis in a parameter."""
+    """Whether the first operand has rows along the axis in a parameter."""
     return equation.params[parameter] in _axes_of_rows(equation.invars[0])
 
 
@@ -296,19 +298,27 @@ def _while(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[An
 
 
 def _scanned(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Loop as often as is known; what is carried may have rows."""
+    """Loop over all rows if it is over rows; those that do not count change nothing that is carried."""
     params = equation.params
-    if isinstance(params["length"], Length):
-        raise Refused("scan")
+    length = params["length"]
     const_count, carry_count = _counts_of_scan(params)
     of_inputs = const_count + carry_count
+    is_over_rows = isinstance(length, Dimension)
+    steps = jnp.arange(self._at(length), dtype=np.int32)
 
-    def body(carried: Any, inputs: Any) -> Any:
+    def body(carried: Any, number_and_inputs: Any) -> Any:
+        number, inputs = number_and_inputs
         made = self.of(params["jaxpr"], [*operands[:const_count], *carried, *inputs])
-        return made[:carry_count], made[carry_count:]
+        new = made[:carry_count]
+        if is_over_rows:
+            counts = number < self._number(length)
+            new = [jnp.where(counts, each, old) for each, old in zip(new, carried, strict=True)]
+        return new, made[carry_count:]
 
-    options = {name: params[name] for name in ("length", "reverse", "unroll")}
-    carried, results = lax.scan(body, operands[const_count:of_inputs], operands[of_inputs:], **options)
+    options = {name: params[name] for name in ("reverse", "unroll")}
+    carried, results = lax.scan(
+        body, operands[const_count:of_inputs], (steps, operands[of_inputs:]), **options
+    )
     return [*carried, *results]
 
 
@@ -329,32 +339,33 @@ def _solved(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[A
     return self.of(solve, [*operands[before : before + numbers.solve], *operands[count:]])
 
 
-def _length(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    length = equation.params["length"]
-    number = length.of(jnp.asarray(self.count).astype(equation.outvars[0].aval.dtype))
-    self._lengths.append((number, length))
+def _number_of_rows(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    dimension = equation.params["dimension"]
+    dtype = equation.outvars[0].aval.dtype
+    number = dimension.of([jnp.asarray(count).astype(dtype) for count in self.counts])
+    self._dimensions.append((number, dimension))
     return [number]
 
 
 def _converted(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Refuse a length in a dtype that may not hold it, as a Python int is."""
+    """Refuse a dimension in a dtype that may not hold it, as a Python int is."""
     dtype = equation.params["new_dtype"]
     made = self._bound(equation, operands)
-    length = self._length_that_is(operands[0])
-    if length is None:
+    dimension = self._dimension_that_is(operands[0])
+    if dimension is None:
         return made
     if jnp.issubdtype(dtype, jnp.integer):
         limits = jnp.iinfo(dtype)
-        if length.least < limits.min or length.most > limits.max:
+        if dimension.least < limits.min or dimension.most > limits.max:
             raise Refused("a number that does not fit")
-    self._lengths.append((made[0], length))
+    self._dimensions.append((made[0], dimension))
     return made
 
 
 def _divided(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Divide complex numbers by a length as by a real constant: 0 times an infinite part is NaN."""
+    """Divide complex numbers by a dimension as by a real constant: 0 times an infinite part is NaN."""
     x, y = operands
-    if not _is_complex(equation) or self._length_that_is(y) is None:
+    if not _is_complex(equation) or self._dimension_that_is(y) is None:
         return self._bound(equation, operands)
     real = lax.real(x)
     imag = lax.imag(x)
@@ -450,6 +461,23 @@ def _multiplied(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequen
     return self._bound(equation, filled)
 
 
+def _convolved(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Slide a known array along rows; what does not count is 0, as padding is."""
+    params = equation.params
+    axes = _axes_of_rows(equation.invars[0])
+    batch, feature, *spatial = params["dimension_numbers"].lhs_spec
+    is_grouped = params["batch_group_count"] > 1 and batch in axes
+    if (
+        feature in axes
+        or is_grouped
+        or _has_rows(equation.invars[1])
+        or mentions_dimension(params["padding"])
+    ):
+        raise Refused("conv_general_dilated")
+    value, kernel = operands
+    return self._bound(equation, [self._filled(value, equation.invars[0], spatial, 0), kernel])
+
+
 def _greatest(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
     """Take the greatest elements, of equal ones the first: what does not count is behind."""
     axes = [equation.params["axis"]]
@@ -475,9 +503,17 @@ def _split(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[An
 
 
 def _tiled(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    if any(equation.params["reps"][axis] != 1 for axis in _axes_of_rows(equation.invars[0])):
-        raise Refused("tile")
-    return self._bound(equation, operands)
+    """Repeat what counts."""
+    (value,) = operands
+    variable = equation.invars[0]
+    reps = list(equation.params["reps"])
+    for axis in _axes_of_rows(variable):
+        if reps[axis] != 1:
+            places = jnp.arange(value.shape[axis] * reps[axis], dtype=np.int32)
+            places = places % self._number(variable.aval.shape[axis])
+            value = jnp.take(value, places, axis=axis, mode="clip")
+            reps[axis] = 1
+    return self._bound(equation, [value], reps=tuple(reps))
 
 
 def _reshaped(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
@@ -519,7 +555,7 @@ def _reversed(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence
     others = []
     for axis in equation.params["dimensions"]:
         dimension = variable.aval.shape[axis]
-        if not isinstance(dimension, Length):
+        if not isinstance(dimension, Dimension):
             others.append(axis)
             continue
         positions = self._number(dimension) - 1 - jnp.arange(value.shape[axis], dtype=np.int32)
@@ -532,15 +568,15 @@ def _sliced(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[A
     strides = equation.params["strides"]
     (value,) = operands
     for axis, start in enumerate(starts):
-        if isinstance(start, Length):
-            if start.times < 0 or (strides is not None and strides[axis] != 1):
+        if isinstance(start, Dimension):
+            if not start.grows or (strides is not None and strides[axis] != 1):
                 raise Refused("slice")
             size = self._at(equation.params["limit_indices"][axis]) - self._at(start)
             value = lax.dynamic_slice_in_dim(value, self._number(start), size, axis)
     limits = self._at(equation.params["limit_indices"])
-    new_starts = [0 if isinstance(start, Length) else start for start in starts]
+    new_starts = [0 if isinstance(start, Dimension) else start for start in starts]
     new_limits = [
-        value.shape[i] if isinstance(start, Length) else limits[i] for i, start in enumerate(starts)
+        value.shape[i] if isinstance(start, Dimension) else limits[i] for i, start in enumerate(starts)
     ]
     return [lax.slice(value, new_starts, new_limits, strides)]
 
@@ -549,16 +585,20 @@ def _padded(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[A
     """Let what does not count be padding."""
     value, padding = operands
     variable = equation.invars[0]
-    return self._bound(equation, [self._filled(value, variable, _axes_of_rows(variable), padding), padding])
+    config = equation.params["padding_config"]
+    if any(isinstance(before, Dimension) for before, _, _ in config):
+        raise Refused("pad")
+    filled = self._filled(value, variable, _axes_of_rows(variable), padding)
+    return self._bound(equation, [filled, padding], padding_config=tuple(map(self._at, config)))
 
 
 def _concatenated(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
     """Write one value after another, each over what does not count of the one before it."""
     axis = equation.params["dimension"]
     dimensions = [x.aval.shape[axis] for x in equation.invars]
-    if not any(isinstance(each, Length) for each in dimensions[:-1]):
+    if not any(isinstance(each, Dimension) for each in dimensions[:-1]):
         return self._bound(equation, operands)
-    if any(isinstance(each, Length) and each.times < 0 for each in dimensions):
+    if any(isinstance(each, Dimension) and not each.grows for each in dimensions):
         raise Refused("concatenate")
     shape = self._at(equation.outvars[0].aval.shape)
     made = jnp.zeros(shape, operands[0].dtype)
@@ -596,10 +636,10 @@ def _mode_of(equation: Any, unless_within: Any) -> Any:
 
 def _check_slice(dimension: Any, size: Any, is_moved: bool) -> None:
     """Refuse slices that do not fit into what counts if they fit into the buffer."""
-    if not isinstance(size, Length):
+    if not isinstance(size, Dimension):
         return
     rest = dimension - size
-    is_within = rest.times >= 0 if isinstance(rest, Length) else isinstance(dimension, Length)
+    is_within = rest.grows if isinstance(rest, Dimension) else isinstance(dimension, Dimension)
     if not is_within or (not is_moved and rest != 0):
         raise Refused("a slice")
 
@@ -612,11 +652,11 @@ def _gathered(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence
     mode = _mode_of(equation, lax.GatherScatterMode.CLIP)
     for axis, size in enumerate(sizes):
         _check_slice(shape[axis], size, is_moved=axis in columns)
-    if any(isinstance(shape[axis], Length) for axis in columns):
+    if any(isinstance(shape[axis], Dimension) for axis in columns):
         positions = _as_positions(positions)
         of_columns = [
             _within(mode, positions[..., i], self._number(shape[axis] - sizes[axis]))
-            if isinstance(shape[axis], Length)
+            if isinstance(shape[axis], Dimension)
             else positions[..., i]
             for i, axis in enumerate(columns)
         ]
@@ -632,11 +672,11 @@ def _scattered(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequenc
     columns = numbers.scatter_dims_to_operand_dims
     sizes = _sizes_of_windows(equation)
     for axis, size in sizes.items():
-        is_whole = isinstance(shape[axis], Length) and axis not in columns and size == shape[axis]
-        if isinstance(size, Length) and not is_whole:
+        is_whole = isinstance(shape[axis], Dimension) and axis not in columns and size == shape[axis]
+        if isinstance(size, Dimension) and not is_whole:
             raise Refused("scatter")
     axes = [i for i in _axes_of_rows(equation.invars[1]) if i not in numbers.scatter_indices_batching_dims]
-    if axes or any(isinstance(shape[axis], Length) for axis in columns):
+    if axes or any(isinstance(shape[axis], Dimension) for axis in columns):
         positions = _as_positions(positions)
         of_columns = [
             _within(mode, positions[..., i], self._number(shape[axis] - sizes[axis]))
@@ -689,7 +729,7 @@ def _starts_within(self: _Evaluation, starts: Sequence[Any], shape: Any, sizes: 
     moved = []
     for start, dimension, size in zip(starts, shape, sizes, strict=True):
         _check_slice(dimension, size, is_moved=True)
-        if isinstance(dimension, Length):
+        if isinstance(dimension, Dimension):
             start = jnp.asarray(start)
             if start.dtype not in (np.int32, np.int64):
                 raise Refused("small or unsigned positions")
@@ -731,7 +771,7 @@ def _singular_values(self: _Evaluation, equation: Any, operands: list[Any]) -> S
     if not params["compute_uv"]:
         return _factored(self, equation, operands)
     rows, columns = equation.invars[0].aval.shape[-2:]
-    is_tall = isinstance(rows, Length) and not isinstance(columns, Length) and rows.least >= columns
+    is_tall = isinstance(rows, Dimension) and not isinstance(columns, Dimension) and rows.least >= columns
     if len(equation.invars[0].aval.shape) > 2 or not is_tall or params["full_matrices"]:
         return _decomposed(self, equation, operands)
     # The vectors to a singular value 0 might lie in rows of 0: those of the small factor cannot.
@@ -753,7 +793,7 @@ def _factored(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence
 _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "convert_element_type": _converted,
     "div": _divided,
-    "length_of_rows": _length,
+    "dimension": _number_of_rows,
     # programs
     "checkpoint": _called,
     "closed_call": _called,
@@ -772,6 +812,7 @@ _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "argmax": _folded(_lowest),
     "argmin": _folded(_highest),
     "cumlogsumexp": _accumulated(_lowest),
+    "conv_general_dilated": _convolved,
     "cummax": _accumulated(_lowest),
     "cummin": _accumulated(_highest),
     "cumprod": _accumulated(_one),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from typing import Any as Array
@@ -14,6 +15,7 @@ import numpy as np
 
 import jaxapi
 
+from ..._core._checks import are_collected, refuse_values
 from ..._core._dtypes import as_indices, default_dtype, x64_for, x64_on
 from ..._core._errors import refuse_traced
 from ..._core._order import keys_of
@@ -22,7 +24,7 @@ from ..._interop import as_array
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ...mutable._selection import values_for
-from .._common import axes_of, float_dtype, on_flat, refuse
+from .._common import as_number, axes_of, float_dtype, on_flat, refuse
 
 _NAMES = """
 allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv choose column_stack
@@ -67,40 +69,86 @@ def append(arr, values, axis=None):  # numbers are as strong as arrays
 
 
 def delete(arr: Array, obj, axis=None):
-    if not isinstance(obj, slice):
-        if not hasattr(obj, "dtype"):
-            obj = np.asarray(obj, None if np.size(obj) else int)
-        refuse(obj.dtype.kind not in "iub", IndexError, f"positions are integers or bools, got {obj.dtype}")
-        length = arr.size if axis is None else arr.shape[axis]
-        is_of_other_length = obj.dtype == bool and obj.shape != (length,)
-        refuse(is_of_other_length, ValueError, f"obj of bools must be of shape {(length,)}, got {obj.shape}")
-        if obj.dtype != bool and not is_traced(obj):
-            _refuse_beyond(np.asarray(obj), length, axis or 0)
-    return jnp.delete(arr, obj, axis)
+    arr, axis = on_flat(arr, axis)
+    axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
+    if is_traced(obj):
+        return jnp.delete(arr, obj, axis)
+    positions = positions_deleted(obj, arr.shape[axis], axis)
+    return deleted(arr, positions, axis)
 
 
-def _refuse_beyond(positions: np.ndarray, length: int, axis: int) -> None:
-    """Refuse positions beyond an axis, as NumPy does."""
+def positions_deleted(obj, length: int, axis: int) -> np.ndarray:
+    """Return the positions that `delete` leaves out, ascending, of its argument for an axis."""
+    if isinstance(obj, slice):
+        return as_positions(np.sort(np.arange(length)[obj]), length)
+    positions = np.asarray(obj, None if np.size(obj) else int)
+    text = f"positions are integers or bools, got {positions.dtype}"
+    refuse(positions.dtype.kind not in "iub", IndexError, text)
+    if positions.dtype == np.bool:
+        text = f"obj of bools must be of shape {(length,)}, got {positions.shape}"
+        refuse(positions.shape != (length,), ValueError, text)
+        return as_positions(np.flatnonzero(positions), length)
     wrong = positions[(positions < -length) | (positions >= length)]
     if wrong.size:
         raise IndexError(f"index {wrong[0]} is out of bounds for axis {axis} with size {length}")
+    return as_positions(np.unique(np.where(positions < 0, positions + length, positions)), length)
+
+
+def as_positions(positions: np.ndarray, length: int) -> np.ndarray:
+    """Return positions along an axis in the dtype that programs count its elements in."""
+    return positions.astype(np.int32 if length < 2**31 else np.int64)
+
+
+@functools.partial(compiled, static_argnums=2)
+def deleted(arr, positions, axis):
+    """Return an array without the elements at distinct positions, which ascend."""
+    count = positions.shape[0]
+    numbers = jnp.arange(arr.shape[axis] - count, dtype=positions.dtype)
+    # Before which one of those that are kept each element was.
+    places = positions - jnp.arange(count, dtype=positions.dtype)
+    left_out_before = jnp.cumsum(jnp.zeros_like(numbers).at[places].add(1, mode="drop"), dtype=numbers.dtype)
+    return jnp.take(arr, numbers + left_out_before, axis, mode="clip")
 
 
 def insert(arr: Array, obj, values, axis=None):
     if isinstance(values, (int, list, tuple)):
         values = values_for(values, arr)
-    if not isinstance(obj, (slice, jax.Array)):
-        obj = np.asarray(obj, None if np.size(obj) else int)
-    if not isinstance(obj, slice):
-        text = f"positions are integers or bools, got {obj.dtype}"
-        refuse(obj.dtype.kind not in "iub", IndexError if obj.ndim else TypeError, text)
-        obj = np.flatnonzero(np.asarray(obj)) if obj.dtype == np.bool else obj
-    if not isinstance(obj, slice) and not is_traced(obj):
-        length = arr.size if axis is None else arr.shape[axis]
-        for i in np.ravel(np.asarray(obj)).tolist():
-            text = f"index {i} is out of bounds for axis {axis or 0} with size {length}"
-            refuse(not -length <= i <= length, IndexError, text)
-    return jnp.insert(arr, obj, values, axis)
+    arr, axis = on_flat(arr, axis)
+    axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
+    if is_traced(obj):
+        return jnp.insert(arr, obj, values, axis)
+    return inserted(arr, positions_inserted(obj, arr.shape[axis], axis), values, axis)
+
+
+def positions_inserted(obj, length: int, axis: int) -> np.ndarray:
+    """Return the position, or several, from 0 on, that `insert` puts elements before."""
+    if isinstance(obj, slice):
+        return as_positions(np.arange(length)[obj], length)
+    positions = np.asarray(obj, None if np.size(obj) else int)
+    text = f"positions are integers or bools, got {positions.dtype}"
+    refuse(positions.dtype.kind not in "iub", IndexError if positions.ndim else TypeError, text)
+    text = "index array argument obj to insert must be one dimensional or scalar"
+    refuse(positions.ndim > 1, ValueError, text)
+    positions = np.flatnonzero(positions) if positions.dtype == np.bool else positions
+    wrong = positions[(positions < -length) | (positions > length)]
+    if wrong.size:
+        raise IndexError(f"index {wrong.flat[0]} is out of bounds for axis {axis} with size {length}")
+    return as_positions(np.where(positions < 0, positions + length, positions), length)
+
+
+@functools.partial(compiled, static_argnums=3)
+def inserted(arr, positions, values, axis):
+    """Return an array with values along an axis, each before the element at its position, or all at one."""
+    new = jnp.array(values, ndmin=arr.ndim, dtype=arr.dtype)
+    new = new if positions.ndim else jnp.moveaxis(new, 0, axis)
+    if positions.size == 1:
+        positions = jnp.broadcast_to(positions.reshape(-1), new.shape[axis])
+    count = positions.shape[0]
+    order = jnp.argsort(positions)
+    places = positions.at[order].add(jnp.arange(count, dtype=positions.dtype))
+    is_old = jnp.ones(arr.shape[axis] + count, bool).at[places].set(False)
+    old = jnp.take(arr, jnp.cumsum(is_old, dtype=positions.dtype) - 1, axis, mode="clip")
+    return old.at[(slice(None),) * axis + (places,)].set(new)
 
 
 def unique(
@@ -260,9 +308,9 @@ def unravel_index(indices: Array, shape, order="C"):
     (indices,) = _checked(order, indices)
     indices = indices.astype(int)  # small integers do not hold the lengths of axes
     shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
-    if not is_traced(indices) and indices.size:
-        inside = int(indices.min()) >= 0 and int(indices.max()) < np.prod(shape)
-        refuse(not inside, ValueError, f"index is out of bounds for array with size {np.prod(shape)}")
+    size = math.prod(shape)
+    is_beyond = jnp.any((indices < 0) | (indices >= size))
+    refuse_values(is_beyond, ValueError, f"index is out of bounds for array with size {size}")
     parts = jnp.unravel_index(indices, shape[::-1] if order == "F" else shape)
     return parts[::-1] if order == "F" else parts
 
@@ -296,12 +344,16 @@ def _in_bounds(indices, size, mode="raise"):
     """Return positions by NumPy's modes; traced ones are not checked."""
     refuse(indices.dtype.kind not in "iub", TypeError, f"positions are integers, got {indices.dtype}")
     indices = as_indices(indices)  # as a size may be too large for them
+    size = as_number(size)
     if mode == "wrap":
         return indices % size
     if mode == "clip":
-        return jnp.clip(indices, 0, builtins.max(size - 1, 0))
+        return jnp.clip(indices, 0, builtins.max(size - 1, 0) if isinstance(size, int) else size - 1)
     refuse(mode != "raise", ValueError, f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
-    if not is_traced(indices) and indices.size:
+    if is_traced(indices):
+        is_beyond = jnp.any((indices < -size) | (indices >= size))
+        refuse_values(is_beyond, IndexError, "an index is out of bounds")
+    elif indices.size:
         low = int(indices.min())
         high = int(indices.max())
         text = f"index {high if high >= size else low} is out of bounds for size {size}"
@@ -323,7 +375,25 @@ def choose(a: Array, choices: list[ArrayLike], mode="raise"):
         not is_safe, TypeError, f"Cannot cast array data from {a.dtype} to int64 according to the rule 'safe'"
     )
     a = a.astype(int) if a.dtype == np.bool else a
-    return jnp.choose(a, choices, mode=mode)
+    refuse(
+        mode not in ("raise", "wrap", "clip"),
+        ValueError,
+        f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}",
+    )
+    if mode == "raise":
+        if is_traced(a) and not are_collected():
+            return jnp.choose(a, choices, mode=mode)  # which raises
+        is_beyond = jnp.any((a < 0) | (a >= len(choices)))
+        refuse_values(is_beyond, ValueError, "invalid entry in choice array")
+    return _chosen(as_indices(a), choices, mode == "wrap")
+
+
+@functools.partial(compiled, static_argnums=2)
+def _chosen(positions, choices, is_wrapped):
+    count = len(choices)
+    positions = positions % count if is_wrapped else jnp.clip(positions, 0, count - 1)
+    positions, *arrays = jnp.broadcast_arrays(positions, *choices)
+    return jnp.take_along_axis(jnp.stack(arrays), positions[None], 0)[0]
 
 
 def compress(condition: Array, a: Array, axis=None):
@@ -393,7 +463,8 @@ def _partitioned(function):
         kth = np.ravel(kth)
         refuse(kth.size and kth.dtype.kind not in "iu", TypeError, "Partition index must be integer")
         for k in kth.tolist() if a.size else ():
-            refuse(not -size <= k < size, ValueError, f"kth(={k}) out of bounds ({size})")
+            if not -size <= k < size:
+                raise ValueError(f"kth(={k}) out of bounds ({size})")
         return function(a, axis)
 
     return of_axis

@@ -11,10 +11,13 @@ import numpy as np
 import jaxapi
 from jaxapi import divide
 
+from ..._core import _parts
 from ..._core._dtypes import is_lowered_narrow
-from ..._core._programs import any_traced, is_traced
+from ..._core._exact import transposable
+from ..._core._programs import any_traced, compiled, is_traced
 from ...linalg._matrices import full_precision
 from ...mutable._elementwise import ELEMENTWISE
+from ...mutable._keys import LONG
 from ...mutable._promotion import cast, result_dtype, together
 from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
 
@@ -115,7 +118,7 @@ def _i0_by_trapezoids(x: Array):
 
 
 def angle(z: Array, deg=False):
-    imag, real = (z.imag, z.real) if jnp.iscomplexobj(z) else (0, z)
+    imag, real = (_parts.imag(z), _parts.real(z)) if jnp.iscomplexobj(z) else (0, z)
     radians = ELEMENTWISE["arctan2"](imag, real)
     return radians * (180 / np.pi) if deg else radians
 
@@ -127,7 +130,7 @@ def round(a: Array, decimals=0):
     if decimals == 0 or (a.dtype.kind in "iu" and decimals > 0):
         return jnp.round(a) if a.dtype.kind in "fc" else a
     if jnp.iscomplexobj(a):  # part by part, as infinity divided as a complex number is NaN
-        return jax.lax.complex(round(a.real, decimals), round(a.imag, decimals))
+        return jax.lax.complex(round(_parts.real(a), decimals), round(_parts.imag(a), decimals))
     x = as_floats(a)
     power = float(np.power(10.0, abs(decimals)))  # infinity from 309 on
     if decimals > 0:
@@ -182,6 +185,9 @@ def ediff1d(ary: Array, to_end: Array = None, to_begin: Array = None):
     return jnp.concatenate(parts)
 
 
+_geomspace = compiled(transposable(jnp.geomspace), static_argnames=("num", "endpoint"))
+
+
 def geomspace(start: Array, stop: Array, num=50, endpoint=True, dtype=None, axis=0):
     """Refuse zeros, and end where NumPy ends: jax.numpy's ends are rounded powers."""
     for end in (start, stop):
@@ -189,11 +195,12 @@ def geomspace(start: Array, stop: Array, num=50, endpoint=True, dtype=None, axis
         refuse(has_zero, ValueError, "Geometric sequence cannot include zero")
     refuse(num < 0, ValueError, f"Number of samples, {num}, must be non-negative.")
     computed = float_dtype(start, stop)
-    made = jnp.geomspace(start.astype(computed), stop.astype(computed), num, endpoint=endpoint, axis=0)
+    start, stop = [x.astype(computed) for x in (start, stop)]
+    made = _geomspace(start, stop, num, endpoint=endpoint)
     if num > 0:
-        made = made.at[0].set(start.astype(computed))
+        made = made.at[0].set(start)
     if num > 1 and endpoint:
-        made = made.at[-1].set(stop.astype(computed))
+        made = made.at[-1].set(stop)
     return jnp.moveaxis(made if dtype is None else cast(made, dtype), 0, axis)
 
 
@@ -247,8 +254,8 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     refuse(not xp.size, ValueError, "array of sample points is empty")
     fp = fp.astype(float_dtype(fp))
     if jnp.iscomplexobj(fp):  # part by part, as an infinite one times a complex number is NaN
-        real = interp(x, xp, fp.real, _part(jnp.real, left), _part(jnp.real, right), period)
-        imag = interp(x, xp, fp.imag, _part(jnp.imag, left), _part(jnp.imag, right), period)
+        real = interp(x, xp, _parts.real(fp), _part(jnp.real, left), _part(jnp.real, right), period)
+        imag = interp(x, xp, _parts.imag(fp), _part(jnp.imag, left), _part(jnp.imag, right), period)
         return jax.lax.complex(real, imag)
     x, xp = (jnp.asarray(a).astype(fp.real.dtype) for a in (x, xp))
     if period is not None:
@@ -265,6 +272,7 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
         xp = jnp.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = jnp.concatenate([fp[-1:], fp, fp[:1]])
     before = jnp.clip(jaxapi.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
+    before = before.astype(np.int32) if len(xp) < LONG else before
     after = jnp.minimum(before + 1, len(xp) - 1)
     start = xp[before]
     low = fp[before]

@@ -13,7 +13,7 @@ import jaxapi
 
 from ..._core._dtypes import has_64_bits, is_lowered_narrow, x64_for, x64_on
 from ...mutable._array import NUMPY, wrap
-from .._common import refuse
+from .._common import as_number, refuse
 from ._arrays import max, min
 from ._statistics import mean, median
 
@@ -86,9 +86,41 @@ def _by_positions(array, pad_width, mode):
     """Take the elements that repeat, which jax.numpy pads by in as many steps as they come again."""
     for axis, widths in enumerate(_pairs(pad_width, array.ndim, "pad_width")):
         if any(widths):
-            positions = np.pad(np.arange(array.shape[axis], dtype=np.int32), widths, mode)
+            before, behind = widths
+            size = array.shape[axis]
+            numbers = _arange(-before, size + behind)
+            positions = _REPEATED[mode](numbers, as_number(size)).astype(np.int32)
             array = jnp.take(array, positions, axis=axis)
     return array
+
+
+def _arange(start, stop):
+    """Return positions of the host; of JAX's program where the length is not known."""
+    return np.arange(start, stop) if isinstance(stop, int) else jnp.arange(start, stop)
+
+
+def _nearest(numbers, size):
+    return numbers.clip(0, size - 1)
+
+
+def _in_turn(numbers, size):
+    return numbers % size
+
+
+def _symmetric(numbers, size):
+    """Return the positions of a walk to and fro, which stays at an end for two steps."""
+    places = numbers % (2 * size)
+    return places.clip(None, 2 * size - 1 - places)
+
+
+def _reflected(numbers, size):
+    """Return the positions of a walk to and fro."""
+    period = np.maximum(2 * size - 2, 1) if isinstance(size, int) else 2 * size - 2  # of one element
+    places = numbers % period
+    return places.clip(None, period - places)
+
+
+_REPEATED = {"edge": _nearest, "reflect": _reflected, "symmetric": _symmetric, "wrap": _in_turn}
 
 
 def _by_odd_reflections(array, pad_width, mode):
@@ -105,9 +137,13 @@ def _by_odd_reflections(array, pad_width, mode):
         if not turns_at:  # one element, which NumPy repeats
             array = jnp.repeat(array, before + 1 + behind, axis=axis)
             continue
-        period_count, place = np.divmod(np.arange(-before, size + behind), 2 * turns_at)
-        is_turned = place >= size
-        positions = np.where(is_turned, 2 * turns_at - place - (mode == "symmetric"), place)
+        numbers = _arange(-before, size + behind)
+        period = as_number(2 * turns_at)
+        period_count = numbers // period
+        place = numbers % period
+        is_turned = place >= as_number(size)
+        turned_place = period - place - (mode == "symmetric")
+        positions = jnp.where(is_turned, turned_place, place)
         shape = [-1] + [1] * (array.ndim - axis - 1)
         first = jax.lax.slice_in_dim(array, 0, 1, axis=axis)
         last = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
@@ -178,9 +214,9 @@ def _ramp(start, stop, count, axis):
 def _with_statistics(array, pad_width, mode, stat_length=None):
     """Return an array with a statistic of the first elements before it, and of the last ones behind it."""
     widths = _pairs(pad_width, array.ndim, "pad_width")
-    max_length = builtins.max(array.shape, default=0)
-    lengths = np.rint(max_length if stat_length is None else stat_length).astype(int)
-    lengths = _pairs(lengths, array.ndim, "stat_length")
+    lengths = [[size, size] for size in array.shape]
+    if stat_length is not None:
+        lengths = _pairs(np.rint(stat_length).astype(int), array.ndim, "stat_length")
     for axis in range(array.ndim):
         size = array.shape[axis]
         first_count = builtins.min(lengths[axis][0], size)

@@ -7,6 +7,7 @@ from typing import Any as Array
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core import _parts
 from ..._core._programs import is_traced
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, result_dtype
@@ -45,7 +46,7 @@ def poly(seq_of_zeros: Array):
     is_half_of_vector = zeros.ndim < 2 and zeros.dtype == np.float16
     made = jnp.poly(zeros.astype(float_dtype(zeros)) if is_half_of_vector else zeros)
     is_real = not jnp.iscomplexobj(zeros) or (zeros.ndim < 2 and _come_in_conjugate_pairs(zeros))
-    return made.real if jnp.iscomplexobj(made) and is_real else made
+    return _parts.real(made) if jnp.iscomplexobj(made) and is_real else made
 
 
 def _come_in_conjugate_pairs(zeros) -> bool:

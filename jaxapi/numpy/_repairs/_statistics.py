@@ -14,6 +14,7 @@ import numpy as np
 
 import jaxapi
 
+from ..._core._checks import refuse_values
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._exact import exact_norm
 from ..._core._programs import compiled, is_traced
@@ -355,11 +356,9 @@ def average(a: Array, axis=None, weights: Array = None, returned=False, keepdims
     dtype = float_dtype(a, weights) if has_integers else result_dtype(a, weights)
     a = cast(a, dtype)
     weights = cast(weights, dtype)
-    if not is_traced(weights):
-        of_axis = weights.ndim == a.ndim or axis is None
-        totals = weights.sum(axis) if of_axis else weights.sum()
-        is_zero = bool(jnp.any(totals == 0))
-        refuse(is_zero, ZeroDivisionError, "Weights sum to zero, can't be normalized")
+    of_axis = weights.ndim == a.ndim or axis is None
+    totals = weights.sum(axis) if of_axis else weights.sum()
+    refuse_values(jnp.any(totals == 0), ZeroDivisionError, "Weights sum to zero, can't be normalized")
     return _average(a, axis, weights=weights, returned=returned, keepdims=keepdims)
 
 
@@ -447,13 +446,13 @@ def _correlated(function, *static):
     return of_rows
 
 
-_corrcoef = _correlated(jnp.corrcoef)
-
-
 def _covariance(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
     """Return jax.numpy's covariances; infinite ones where no degree of freedom is left, as NumPy's are."""
     if ddof is None:
         ddof = 0 if bias else 1
+    observation_count = m.shape[-1] if rowvar or m.ndim < 2 else m.shape[0]
+    if fweights is None and aweights is None and not isinstance(observation_count, int):
+        fweights = jnp.ones(observation_count, int)  # whose sum is a number of the program
     freedom = _degrees_of_freedom(m, rowvar, ddof, fweights, aweights)
     if isinstance(freedom, int) and freedom > 0:
         return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
@@ -474,7 +473,21 @@ def _degrees_of_freedom(m, rowvar, ddof, fweights, aweights):
     return total - ddof * (weights * aweights * aweights).sum() / total
 
 
+def _correlation(x, y=None, rowvar=True):
+    """Return covariances divided by deviations, as jax.numpy does."""
+    covariances = _covariance(x, y, rowvar)
+    if not covariances.ndim:
+        return covariances / covariances
+    deviations = jnp.sqrt(jnp.real(jnp.diag(covariances))).astype(covariances.dtype)
+    quotients = covariances / deviations[:, None] / deviations[None, :]
+    real = jnp.clip(jnp.real(quotients), -1, 1)
+    if not jnp.iscomplexobj(quotients):
+        return real
+    return jax.lax.complex(real, jnp.clip(jnp.imag(quotients), -1, 1))
+
+
 _cov = _correlated(_covariance, "bias", "ddof")
+_corrcoef = _correlated(_correlation)
 
 
 def cov(
@@ -489,12 +502,11 @@ def cov(
 ):
     refuse(ddof is not None and ddof != int(ddof), ValueError, "ddof must be integer")
     if fweights is not None:
-        are_whole = is_traced(fweights) or bool((fweights == jnp.round(fweights)).all())
-        refuse(not are_whole, TypeError, "fweights must be integer")
+        refuse_values(jnp.any(fweights != jnp.round(fweights)), TypeError, "fweights must be integer")
         fweights = fweights.astype(int)
     for name, weights in {"fweights": fweights, "aweights": aweights}.items():
-        is_negative = weights is not None and not is_traced(weights) and bool((weights < 0).any())
-        refuse(is_negative, ValueError, f"{name} cannot be negative")
+        if weights is not None:
+            refuse_values(jnp.any(weights < 0), ValueError, f"{name} cannot be negative")
     ddof = None if ddof is None else int(ddof)
     return _cov((m, y), dtype, rowvar, bias, ddof, fweights, aweights)
 
@@ -504,8 +516,10 @@ def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
 
 
 def _sliding(name, a, v, mode):
-    empty = "first" if not a.size else "second"
-    refuse(not a.size or not v.size, ValueError, f"{empty} array argument cannot be empty")
+    for x, which in ((a, "first"), (v, "second")):
+        refuse(not x.size, ValueError, f"{which} array argument cannot be empty")
+    text = f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})"
+    refuse(mode not in ("full", "same", "valid"), ValueError, text)
     dtype = result_dtype(a, v)
     a = jnp.atleast_1d(a)
     v = jnp.atleast_1d(v)
@@ -513,33 +527,56 @@ def _sliding(name, a, v, mode):
         if dtype.kind in "iu":
             return _sliding_of_integers(name, a.astype(dtype), v.astype(dtype), mode)
         computed = float_dtype(a, v) if dtype.kind == "b" else dtype
-        a = a.astype(computed)
-        v = v.astype(computed)
-        return getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST).astype(dtype)
+        return _sliding_of_floats(name, a.astype(computed), v.astype(computed), mode).astype(dtype)
+
+
+@functools.partial(compiled, static_argnums=(0, 3))
+def _sliding_of_floats(name, a, v, mode):
+    """Slide one array along the other, as jax.numpy does, which takes no length that is not known."""
+    refuse(a.ndim > 1 or v.ndim > 1, ValueError, "object too deep for desired array")
+    is_swapped = a.shape[0] < v.shape[0]
+    long, short = (v, a) if is_swapped else (a, v)
+    if name == "convolve":
+        short = short[::-1]
+    elif is_swapped:
+        long = jnp.conj(long)
+    else:
+        short = jnp.conj(short)
+    size = short.shape[0]
+    before = {"full": size - 1, "same": size // 2, "valid": 0}[mode]
+    behind = {"full": size - 1, "same": size - size // 2 - 1, "valid": 0}[mode]
+    precision = jax.lax.Precision.HIGHEST
+    windows = [(before, behind)]
+    made = jax.lax.conv_general_dilated(
+        long[None, None], short[None, None], (1,), windows, precision=precision
+    )
+    made = made[0, 0]
+    return made[::-1] if is_swapped and name == "correlate" else made
 
 
 def _sliding_of_integers(name, a, v, mode):
     """Add a shifted array for each element of the other: sums wrap, and are exact, as floats' are not."""
-    text = f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})"
-    refuse(mode not in ("full", "same", "valid"), ValueError, text)
-    is_flipped = name == "correlate" and len(v) > len(a)
+    is_swapped = a.shape[0] < v.shape[0]
+    is_flipped = name == "correlate" and is_swapped
     if name == "correlate":
         v = v[::-1]
-    long, short = (a, v) if len(a) >= len(v) else (v, a)
-    size = len(long) + len(short) - 1
-    padded = jnp.pad(long, (len(short) - 1, len(short) - 1))
+    long, short = (v, a) if is_swapped else (a, v)
+    count = long.shape[0]
+    short_count = short.shape[0]
+    size = count + short_count - 1
+    padded = jnp.pad(long, (short_count - 1, short_count - 1))
 
     def with_element(i, total):
-        shifted = jax.lax.dynamic_slice_in_dim(padded, len(short) - 1 - i, size)
+        shifted = jax.lax.dynamic_slice_in_dim(padded, short_count - 1 - i, size)
         return total + short[i] * shifted
 
-    whole = jax.lax.fori_loop(0, len(short), with_element, jnp.zeros(size, long.dtype))
+    whole = jax.lax.fori_loop(0, short_count, with_element, jnp.zeros(size, long.dtype))
     if mode == "full":
         return whole
     if mode == "valid":
-        return whole[len(short) - 1 : len(long)]
-    start = len(short) // 2 if is_flipped else (len(short) - 1) // 2
-    return whole[start : start + len(long)]
+        return whole[short_count - 1 : count]
+    start = short_count // 2 if is_flipped else (short_count - 1) // 2
+    return whole[start : start + count]
 
 
 def convolve(a: Array, v: Array, mode="full"):

@@ -354,6 +354,31 @@ def test_positions_in_its_own_numbers():
         xp.add.at(counts, xp.asarray(places), xp.ones(70, dtype="int32"))
 
 
+@pytest.mark.daily
+def test_results_written_to_another_array():
+    """To a row of the array, a column, an exact array, or all of it: whoever else has it sees it."""
+    writes = (
+        lambda np, x, y: np.sum(x, axis=0, out=x[0]),
+        lambda np, x, y: np.max(x, 0, x[3]),
+        lambda np, x, y: np.mean(x[1:], axis=0, out=y),
+        lambda np, x, y: np.min(x, axis=1, out=x[:, 1]),
+        lambda np, x, y: x.sum(0, out=x[-1]),
+        lambda np, x, y: np.cumsum(x, axis=0, out=x),
+        lambda np, x, y: np.median(x, axis=0, out=y),
+        lambda np, x, y: np.dot(x[:, 0], x, out=y),
+        lambda np, x, y: np.nanmax(x, axis=0, out=y[::-1]),
+        lambda np, x, y: np.clip(x, -1, 1, out=x),
+        lambda np, x, y: np.round(x, 1, out=x),
+    )
+    for write in writes:
+        host, other = numbers_of(70, columns=3), np.zeros(3, np.float32)
+        x, y = jaxapi.numpy.asarray(host.copy()), jaxapi.numpy.asarray(jnp.asarray(other))
+        assert has_room(x)
+        assert_mutable(write(jaxapi.numpy, x, y), write(np, host, other))
+        assert_mutable(x, host)
+        assert_mutable(y, other)
+
+
 WRONG = {
     "quantile out of range": lambda xp, x: xp.quantile(x, 2),
     "percentile of an axis": lambda xp, x: xp.percentile(x, 30, axis=3),

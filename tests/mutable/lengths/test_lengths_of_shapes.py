@@ -55,13 +55,80 @@ TABLES = [
     lambda xp, x, v, k: xp.linalg.solve(xp.asarray(np.eye(3, dtype="float32") * 2), x.T),
     lambda xp, x, v, k: xp.linalg.svd(x - xp.mean(x, axis=0), full_matrices=False).S,
 ]
+PADDED = [
+    lambda xp, x, v, k: xp.pad(v, (2, 3), mode="edge"),
+    lambda xp, x, v, k: xp.pad(v, (2, 3), mode="wrap"),
+    lambda xp, x, v, k: xp.pad(x, ((2, 3), (1, 5)), mode="symmetric"),
+    lambda xp, x, v, k: xp.pad(v, (2, 3), mode="reflect"),
+    lambda xp, x, v, k: xp.pad(v, 2, mode="reflect", reflect_type="odd"),
+    lambda xp, x, v, k: xp.pad(v, 2, mode="mean", stat_length=4),
+    lambda xp, x, v, k: xp.pad(k, 2, mode="linear_ramp", end_values=50),
+    lambda xp, x, v, k: xp.tile(v, 2),
+    lambda xp, x, v, k: xp.repeat(x, 3, axis=0),
+    lambda xp, x, v, k: xp.roll(x, 2, axis=1),
+]
+LEFT_OUT = [
+    lambda xp, x, v, k: xp.delete(v, [3, -1, 3]),
+    lambda xp, x, v, k: xp.delete(x, 5, axis=0),
+    lambda xp, x, v, k: xp.delete(x, 1, axis=1),
+    lambda xp, x, v, k: xp.delete(v, slice(0, 6, 2)),
+    lambda xp, x, v, k: xp.insert(v, [3, 0, -1], [1, 2, 3]),
+    lambda xp, x, v, k: xp.insert(x, [5], [[1, 2, 3], [4, 5, 6]], axis=0),
+    lambda xp, x, v, k: xp.insert(x, 1, v, axis=1),
+    lambda xp, x, v, k: xp.insert(k, 2, 4),
+]
+FOLDED = [
+    lambda xp, x, v, k: xp.add.reduce(x),
+    lambda xp, x, v, k: xp.subtract.reduce(v),
+    lambda xp, x, v, k: xp.hypot.reduce(x, axis=1),
+    lambda xp, x, v, k: xp.gcd.reduce(k + 1),
+    lambda xp, x, v, k: xp.maximum.accumulate(v),
+    lambda xp, x, v, k: xp.subtract.accumulate(x),
+    lambda xp, x, v, k: xp.average(x, axis=0, weights=abs(v)),
+    lambda xp, x, v, k: xp.average(x, axis=0, weights=abs(v), returned=True)[1],
+    lambda xp, x, v, k: xp.corrcoef(x.T),
+    lambda xp, x, v, k: xp.corrcoef(v, v * v),
+    lambda xp, x, v, k: xp.cov(x, rowvar=False, fweights=k, aweights=abs(v)),
+]
+SLID = [
+    lambda xp, x, v, k: xp.convolve(v, xp.asarray([1, 2, 1], dtype="float32"), "same"),
+    lambda xp, x, v, k: xp.convolve(xp.asarray([1, 2, 4], dtype="float32"), v, "valid"),
+    lambda xp, x, v, k: xp.convolve(k, xp.asarray([1, 2, 1], dtype="int32")),
+    lambda xp, x, v, k: xp.correlate(xp.asarray([1, 2, 4], dtype="float32"), v, "full"),
+    lambda xp, x, v, k: xp.fft.rfft(v, 128),
+]
+TAKEN = [
+    lambda xp, x, v, k: xp.take_along_axis(x, xp.argsort(x, axis=1), 1),
+    lambda xp, x, v, k: xp.take_along_axis(x, xp.argsort(x, axis=0), 0),
+    lambda xp, x, v, k: xp.take(x, xp.asarray([0, 2]), axis=1),
+    lambda xp, x, v, k: xp.choose(k % 2, [v, -v]),
+    lambda xp, x, v, k: xp.choose(k, [v, 1.0], mode="clip"),
+    lambda xp, x, v, k: xp.diagonal(x, -1),
+    lambda xp, x, v, k: xp.meshgrid(v, xp.asarray([1.0, 2], dtype="float32"))[0],
+    lambda xp, x, v, k: xp.sort(xp.partition(v, 3)),
+    lambda xp, x, v, k: xp.unravel_index(k, (3, 4))[1],
+    lambda xp, x, v, k: xp.ediff1d(v, to_end=3.0),
+    lambda xp, x, v, k: xp.intersect1d(k, k[:30]),
+    lambda xp, x, v, k: xp.union1d(k, k + 3),
+    lambda xp, x, v, k: xp.setdiff1d(k, xp.asarray([1, 7])),
+]
+# What is of values raises for some of them.
+REFUSED = [
+    (ZeroDivisionError, lambda xp, x, v, k: xp.average(x, axis=0, weights=v * 0)),
+    (IndexError, lambda xp, x, v, k: xp.take_along_axis(x, k[:, None], 1)),
+    (IndexError, lambda xp, x, v, k: xp.take(x, k, axis=1)),
+    (ValueError, lambda xp, x, v, k: xp.choose(k, [v, -v])),
+    (ValueError, lambda xp, x, v, k: xp.cov(x, rowvar=False, fweights=-1 - k)),
+    (IndexError, lambda xp, x, v, k: xp.delete(v, len(v))),
+    (IndexError, lambda xp, x, v, k: xp.insert(v, -len(v) - 1, 2)),
+]
 DECISIONS = [
     lambda xp, x, v, k: xp.allclose(x, x * (1 + 1e-7)),
     lambda xp, x, v, k: xp.allclose(v, v + 1),
     lambda xp, x, v, k: xp.array_equal(k, k),
     lambda xp, x, v, k: xp.array_equal(v, -v),
 ]
-STATEMENTS = VECTORS + TABLES
+STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN]
 VIEWS = [
     lambda x: x.T,
     lambda x: x[5:],
@@ -113,6 +180,33 @@ def test_of_a_table():
         check(statement, 70)
 
 
+@pytest.mark.daily
+@pytest.mark.parametrize("statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN])
+def test_of_parts(statements):
+    for statement in statements:
+        check(statement, 70)
+
+
+def test_values_are_refused():
+    for error, statement in REFUSED:
+        with pytest.raises(error) as expected:
+            statement(np, *arrays(np, 70))
+        with pytest.raises(error) as found:
+            statement(jaxapi.numpy, *arrays(jaxapi.numpy, 70))
+        assert type(found.value) is type(expected.value)
+
+
+def test_positions_are_operands_and_compile_nothing():
+    v = arrays(jaxapi.numpy, 70)[1]
+    host = arrays(np, 70)[1]
+    jaxapi.numpy.delete(v, 3), jaxapi.numpy.insert(v, 3, 2.0)
+    with no_compilation():
+        found = [(jaxapi.numpy.delete(v, i), jaxapi.numpy.insert(v, i, 2.0)) for i in (0, 9, -1, 69)]
+    for i, (without, more) in zip((0, 9, -1, 69), found, strict=True):
+        np.testing.assert_array_equal(np.asarray(without), np.delete(host, i))
+        np.testing.assert_array_equal(np.asarray(more), np.insert(host, i, 2.0))
+
+
 @pytest.mark.thorough
 def test_of_other_numbers_of_rows():
     """As many rows as columns squared, as the other operand, and one below and above a power of 2."""
@@ -159,6 +253,22 @@ def test_errors_are_those_of_exact_arrays():
         xp.median(x, axis=2)
     with pytest.raises(ValueError, match="dimensions"):
         xp.hstack([x, v])
+
+
+def test_results_are_written_to_out():
+    xp = jaxapi.numpy
+    x, v, _ = arrays(np, 70)
+    given = xp.asarray(x)
+    total = xp.zeros(3, dtype=np.float32)
+    sums = xp.asarray(np.zeros(70, np.float32))
+    for made, out in (
+        (xp.mean(given, axis=0, out=total), total),
+        (xp.mean(given, 0, None, total), total),
+        (xp.cumsum(xp.asarray(v), out=sums), sums),
+    ):
+        assert made is out
+    np.testing.assert_allclose(np.asarray(total), x.mean(axis=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(sums), np.cumsum(v), rtol=1e-5, atol=1e-5)
 
 
 def test_views_are_read():

@@ -1,0 +1,22 @@
+"""The sign of results that are 0, which XLA does not keep as IEEE 754 has it: ``x + 0`` is ``x`` to it."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ._typing import Array
+
+__all__ = ["with_sign_of_zero"]
+
+
+@jax.custom_jvp
+def with_sign_of_zero(x: Array, is_negative: Array) -> Array:
+    """Return real numbers whose zeros are negative where that is said, and positive elsewhere."""
+    zero = jnp.where(is_negative, -jnp.zeros_like(x), jnp.zeros_like(x))
+    return jnp.where(x == 0, zero, x)
+
+
+@with_sign_of_zero.defjvp
+def _with_sign_of_zero_jvp(primals: Any, tangents: Any) -> Any:
+    return with_sign_of_zero(*primals), tangents[0]

@@ -1,0 +1,130 @@
+"""Programs of arrays with room: one for all numbers of rows that count in buffers.
+
+A function is traced once, for numbers of rows that are not known (`_dimensions`), and what was traced is
+evaluated on the buffers (`_interpreter`). What decides by the numbers, and what the interpreter has no rule
+for, is refused: the exact arrays are computed with. `_calls` has such programs of statements, `_fused` of
+functions that are fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._core._dtypes import x64_for
+from ..._core._programs import compiled
+from .._array import wrap, wrap_rows
+from .._storage import duplicate
+from ._dimensions import Bounds, Dimension, Refused, UnknownCounts
+from ._interpreter import evaluate, mentions_dimension
+from ._rows import Rows, number_of, rows_in, with_rows
+
+__all__ = ["Columns", "Inputs", "Program", "array_of"]
+
+_INT32 = jax.ShapeDtypeStruct((), np.int32)
+
+
+class Columns:
+    """Rows whose transpose is meant: the columns of a matrix."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: Rows):
+        """Say whose transpose it is."""
+        self.rows = rows
+
+
+def array_of(content: Any, module: str, is_scalar: bool) -> Any:
+    """Return an array of what a program returns, which may be NumPy's scalar if it is a value."""
+    if isinstance(content, Rows):
+        return wrap_rows(content, module)
+    if isinstance(content, Columns):
+        return wrap_rows(content.rows, module).T
+    return wrap(content, module, is_scalar)
+
+
+class Inputs(NamedTuple):
+    """What a program is compiled for."""
+
+    bounds: tuple[Bounds, ...]  # of each number of rows
+    values: Sequence[Any]  # on buffers, or their shapes and dtypes
+    dtypes: Sequence[np.dtype]  # that it computes in
+
+
+class Program:
+    """A function of values, of which some are buffers, compiled once for all numbers of rows in these."""
+
+    def __init__(self, name: str, inputs: Inputs, trace: Callable[[list[Dimension]], jax.stages.Traced]):
+        """Trace the function for numbers of rows that are not known, which may be refused."""
+        self._dtypes = inputs.dtypes
+        with x64_for(*self._dtypes):
+            counts = UnknownCounts(inputs.bounds)
+            traced = trace(counts.dimensions())
+            if counts.was_asked:
+                raise Refused("a decision")
+            results, self.structure = jax.tree.flatten(traced.out_info)
+            self._results = [_rows_of_shape(x.shape) for x in results]
+            self._compiled = compiled(self._on_buffers(traced.jaxpr, inputs.bounds, name))
+            on_buffers = self._compiled.jitted().trace(*[_INT32] * len(inputs.bounds), *inputs.values)
+        if mentions_dimension(on_buffers.jaxpr):
+            raise Refused("a dimension that stays unknown")
+        inside = on_buffers.jaxpr.jaxpr
+        self._are_passed_on = [any(made is given for given in inside.invars) for made in inside.outvars]
+
+    def _on_buffers(self, program: Any, bounds: Sequence[Bounds], name: str) -> Callable[..., list[Any]]:
+        """Return what computes of numbers of rows, and values on buffers, what the function returns."""
+        capacities = [each.capacity for each in bounds]
+
+        def run(*counts_and_values):
+            counts = counts_and_values[: len(bounds)]
+            values = counts_and_values[len(bounds) :]
+            made = evaluate(program, values, capacities, counts)
+            results = zip(self._results, made, strict=True)
+            return [value if result is None else result.on_buffer(value) for result, value in results]
+
+        run.__name__ = run.__qualname__ = name
+        return run
+
+    def __call__(self, counts: Sequence[int], values: Sequence[Any]) -> list[Any]:
+        """Return the leaves of what the function returns: rows, columns and values.
+
+        ``structure`` says what they are leaves of. They share no memory with the values.
+        """
+        with x64_for(*self._dtypes):
+            made = self._compiled(*map(number_of, counts), *values)
+        if True in self._are_passed_on:
+            passed_on = zip(self._are_passed_on, made, strict=True)
+            made = [duplicate(value) if is_given else value for is_given, value in passed_on]
+        results = zip(self._results, made, strict=True)
+        return [value if result is None else result.content(value, counts) for result, value in results]
+
+
+class _ResultOfRows(NamedTuple):
+    """A result with rows along one of its axes."""
+
+    axis: int
+    dimension: Dimension  # how many rows count
+
+    def on_buffer(self, value: Any) -> Any:
+        """Return the rows as the first axis, in one of the few numbers of rows that buffers have."""
+        value = jnp.matrix_transpose(value) if self.axis else value
+        return with_rows(value, rows_in(len(value)))
+
+    def content(self, value: Any, counts: Sequence[int]) -> Any:
+        """Return what is made of it outside of the program."""
+        rows = Rows(value, self.dimension.of(counts))
+        return Columns(rows) if self.axis else rows
+
+
+def _rows_of_shape(shape: tuple[Any, ...]) -> _ResultOfRows | None:
+    """Return where a result has rows: along the first axis, or the second one of a matrix, or nowhere."""
+    axes = [i for i, each in enumerate(shape) if isinstance(each, Dimension)]
+    if not axes:
+        return None
+    if axes == [0] or (axes == [1] and len(shape) == 2):
+        return _ResultOfRows(axes[0], shape[axes[0]])
+    raise Refused("rows along another axis")
