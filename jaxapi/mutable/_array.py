@@ -20,7 +20,7 @@ from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
-from ._batches import Pending
+from ._batches import Pending, lend
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
 from ._capacity._slices import has_many_rows
@@ -1254,7 +1254,9 @@ def _write_part(owner: Array, selection: Selection, value: Any) -> None:
 
 def _written(value: Any) -> Any:
     """Return what is written to an array, which may be pending."""
-    return value._current if type(value) is Array and value._view is None else unwrap(value)
+    if type(value) is Array and value._view is None:
+        return value._current
+    return lend(unwrap(value))
 
 
 def _is_part_for_a_program(view: View, owner: Array) -> bool:
@@ -1494,7 +1496,7 @@ def layout_of(array: Array, memory: np.ndarray | None = None) -> np.ndarray:
 
 def shared(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     """Make an array of a value whose memory others may have."""
-    array = wrap(value, module, is_scalar)
+    array = wrap(lend(value), module, is_scalar)
     array._shared = True
     return array
 

@@ -31,10 +31,10 @@ from jax.experimental.layout import Layout, with_layout_constraint
 
 from .._core._constants import repeated
 from .._core._dtypes import default_dtype, x64_as, x64_mode
-from .._core._programs import ARRAY_TYPES, compiled, eagerly
+from .._core._programs import compiled, eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
 
-__all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "line_of", "recorded"]
+__all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", "line_of", "recorded"]
 __all__ += ["run_all", "takes_pending"]
 
 _SHORTEST = 16  # lines that are run because their first statement comes again
@@ -76,11 +76,12 @@ def _kind(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> Kind:
 class Pending:
     """The value that a line of a batch makes. Its shape and its dtype are known before."""
 
-    __slots__ = ("__weakref__", "_error", "_line", "_value", "kind")
+    __slots__ = ("__weakref__", "_error", "_index", "_line", "_value", "kind")
 
-    def __init__(self, kind: Kind, line: "_Line"):
-        """Stand for what a line makes."""
+    def __init__(self, kind: Kind, line: "_Line", index: int = 0):
+        """Stand for what a line makes, or for one of several results."""
         self.kind = kind
+        self._index = index
         self._line: _Line | None = line
         self._value: Any = None
         self._error: Exception | None = None
@@ -154,6 +155,21 @@ def concrete(x: Any) -> Any:
     return x.value() if type(x) is Pending else x
 
 
+# Arrays that others may have: who donates one to a program of his own deletes it. And the batches that wait.
+_lent: weakref.WeakValueDictionary[int, jax.Array] = weakref.WeakValueDictionary()
+_waiting: "weakref.WeakSet[_Batch]" = weakref.WeakSet()
+
+
+def lend(value: Any) -> Any:
+    """Return an array that others may have: what waits for it runs before, and nothing will wait for it."""
+    if is_jax_array(value) and not is_traced(value):
+        _lent[id(value)] = value
+        for batch in list(_waiting):
+            if batch.has(value):
+                batch.run()
+    return value
+
+
 def is_recording() -> bool:
     """Whether statements wait now."""
     return host_way.is_by_jax()
@@ -169,7 +185,7 @@ def run_all() -> None:
 class _LineProgram:
     """A program with its options, for operands of certain kinds."""
 
-    __slots__ = ("_options", "_program", "kind", "nbytes")
+    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes")
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
         """Trace the program; the options stand at the places of its static arguments."""
@@ -177,8 +193,10 @@ class _LineProgram:
         self._options = options
         structures = [kind.structure() for kind in kinds]
         made = program.jitted().trace(*self._arguments(structures)).out_info
-        self.kind = _kind(made.shape, made.dtype, made.weak_type)
-        self.nbytes = math.prod(made.shape) * made.dtype.itemsize
+        self.is_one = not isinstance(made, (list, tuple))
+        results = [made] if self.is_one else made
+        self.kinds = [_kind(x.shape, x.dtype, x.weak_type) for x in results]
+        self.nbytes = sum(math.prod(x.shape) * x.dtype.itemsize for x in results)
 
     def _arguments(self, operands: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program, in their order."""
@@ -199,15 +217,16 @@ class _LineProgram:
                     return arguments
                 raise
 
-    def __call__(self, operands: Iterable[Any]) -> Any:
-        """Run the program."""
-        return self._program(*self._arguments(operands))
+    def __call__(self, operands: Iterable[Any]) -> list[Any]:
+        """Run the program, and return its results."""
+        made = self._program(*self._arguments(operands))
+        return [made] if self.is_one else list(made)
 
 
 class _Line:
-    """A call that waits. An operand is another line, or the number of an array that the batch was given."""
+    """A call that waits. An operand is a result of another line, or the number of an array of the batch."""
 
-    __slots__ = ("batch", "number", "operands", "program", "result")
+    __slots__ = ("batch", "number", "operands", "program", "results")
 
     def __init__(self, batch: "_Batch", program: _LineProgram, operands: list[Any]):
         """Note a call."""
@@ -215,7 +234,11 @@ class _Line:
         self.program = program
         self.operands = operands
         self.number = 0  # in the order of lines, once the batch runs
-        self.result: weakref.ref[Pending]
+        self.results: list[weakref.ref[Pending]] = []
+
+    def wanted(self) -> list[Pending]:
+        """Return the results that somebody has."""
+        return [pending for result in self.results if (pending := result()) is not None]
 
 
 class _Place(NamedTuple):
@@ -234,13 +257,18 @@ class _Batch:
         self.is_open = True
         self.is_x64 = is_x64
         self.lock = threading.RLock()
-        self._is_committed = False
+        self._is_bound = False  # to its device, as what was put there
         self._lines: list[_Line] = []
         self._arrays: list[Any] = []
         self._kinds: list[Kind] = []
         self._numbers: dict[int, int] = {}  # of arrays, by their identities
         self._first_place: _Place | None = None
         self._bytes = 0
+        _waiting.add(self)
+
+    def has(self, array: Any) -> bool:
+        """Whether a line reads an array."""
+        return id(array) in self._numbers
 
     def record(self, program: Any, static: frozenset[int], args: Sequence[Any]) -> Any:
         """Add a line for a call, and return what it makes.
@@ -257,13 +285,15 @@ class _Batch:
             if type(x) is Pending:
                 line = x._line
                 if line is not None and line.batch is self:
-                    operands.append(line)
+                    operands.append((line, x._index))
                     kinds.append(x.kind)
                     continue
                 x = x.value()
             number = self._number_of(x)
             if number is None:
                 return _RUN_FIRST if self._lines else None
+            if number == _AT_ONCE:
+                return None
             operands.append(number)
             kinds.append(self._kinds[number])
         line_program = _line_program(program, tuple(options), tuple(kinds), self.is_x64)
@@ -272,33 +302,46 @@ class _Batch:
         return _RUN_FIRST if self._ends_with(line_program) else self._add(line_program, operands)
 
     def _number_of(self, x: Any) -> int | None:
-        """Return the number of an array, which is kept until the batch has run; None for one elsewhere."""
-        if type(x) not in ARRAY_TYPES:
+        """Return the number of an array, which is kept until the batch has run.
+
+        None is returned for an array elsewhere, `_AT_ONCE` for one that no line may wait for.
+        """
+        if not is_jax_array(x):
             return self._number_of_host(x)
         number = self._numbers.get(id(x))
         return self._number_of_new(x) if number is None else number
 
     def _number_of_new(self, array: Any) -> int | None:
+        if id(array) in _lent:
+            return _AT_ONCE
         sharding = array.sharding
         if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
             return None
         (device,) = sharding.device_set
         if self.device is None:
             self.device = device
-            self._is_committed = array.committed
-        elif device != self.device or array.committed != self._is_committed:
+            self._is_bound = array.committed
+        elif device != self.device or (array.committed != self._is_bound and not self._takes_bound(array)):
             return None
         return self._keep(array, _kind(array.shape, array.dtype, array.weak_type))
 
+    def _takes_bound(self, array: Any) -> bool:
+        """Whether an array may come to those of a batch of which one is bound to the device, and one is not."""
+        if jax.device_count() > 1 and self._lines:
+            return False  # as the results of these would be bound, too
+        self._is_bound = self._is_bound or array.committed
+        return True
+
     def _number_of_host(self, x: Any) -> int | None:
-        """Return the number of a number of Python's, or of NumPy's; None for what is sent at once."""
+        """Return the number of a number of Python's, or of NumPy's; `_AT_ONCE` for other memory."""
         if type(x) in _NUMBERS:
-            kind = _kind((), np.dtype(bool) if type(x) is bool else default_dtype(type(x)), type(x) is not bool)
+            is_bool = type(x) is bool
+            kind = _kind((), np.dtype(bool) if is_bool else default_dtype(type(x)), not is_bool)
         elif isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc" and x.size == 1:
             kind = _kind(x.shape, x.dtype, False)
             x = np.array(x)  # whose memory nobody changes
         else:
-            return None
+            return _AT_ONCE
         return self._keep(repeated(x, self.device), kind)
 
     def _keep(self, x: Any, kind: Kind) -> int:
@@ -317,15 +360,15 @@ class _Batch:
             return True
         return program is lines[0].program and _place() == self._first_place
 
-    def _add(self, program: _LineProgram, operands: list[Any]) -> Pending:
+    def _add(self, program: _LineProgram, operands: list[Any]) -> Any:
         line = _Line(self, program, operands)
-        pending = Pending(program.kind, line)
-        line.result = weakref.ref(pending)
+        made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
+        line.results = [weakref.ref(pending) for pending in made]
         self._lines.append(line)
         self._bytes += program.nbytes
         if self._first_place is None:
             self._first_place = _place()
-        return pending
+        return made[0] if program.is_one else made
 
     def run(self) -> None:
         """Compute what is still asked for; nothing, where that was done."""
@@ -339,9 +382,11 @@ class _Batch:
             self._lines = []
             self._arrays = []
             self._numbers = {}
+            _waiting.discard(self)
 
 
 _RUN_FIRST = object()
+_AT_ONCE = -1
 
 
 @contextlib.contextmanager
@@ -359,7 +404,7 @@ def _needed_of(lines: list[_Line]) -> list[_Line]:
     wanted = []
     for number, line in enumerate(lines):
         line.number = number
-        if line.result() is not None:
+        if line.wanted():
             wanted.append(line)
     return wanted
 
@@ -458,54 +503,62 @@ def _compute(lines: list[_Line], arrays: list[Any], wanted: list[_Line]) -> None
         _compute_each(lines, arrays, wanted)
         return
     for line in wanted:
-        pending = line.result()
-        if pending is not None:
-            pending.finish(made[line.number])
+        for pending in line.wanted():
+            pending.finish(made[line.number][pending._index])
 
 
 def _compute_each(lines: list[_Line], arrays: list[Any], wanted: list[_Line]) -> None:
     """Run line by line; what depends on one that fails raises that error when it is asked for."""
     last_uses = _last_uses(lines, wanted)
-    values: dict[int, Any] = {}
+    values: dict[int, Any] = {}  # of the lines that are read later: results, or an error
     for line in lines:
         if line.number not in last_uses:
             continue
-        error = None
-        value = None
-        operands = [values[x.number] if type(x) is _Line else arrays[x] for x in line.operands]
-        failed = next((x for x in operands if isinstance(x, Exception)), None)
-        if failed is not None:
-            error = failed
-        else:
-            try:
-                value = line.program(operands)
-            except Exception as raised:
-                error = raised
-        pending = line.result()
-        if pending is not None:
-            pending.finish(value, error)
-        values[line.number] = value if error is None else error
+        made = _results_of(line, arrays, values)
+        for pending in line.wanted():
+            if isinstance(made, Exception):
+                pending.finish(None, made)
+            else:
+                pending.finish(made[pending._index])
+        values[line.number] = made
         for x in line.operands:
-            if type(x) is _Line and last_uses[x.number] == line.number:
-                values.pop(x.number, None)
+            if type(x) is tuple and last_uses[x[0].number] == line.number:
+                values.pop(x[0].number, None)
+
+
+def _results_of(line: _Line, arrays: list[Any], values: dict[int, Any]) -> Any:
+    """Return the results of a line, or the error that it or one that it reads raises."""
+    operands = []
+    for x in line.operands:
+        if type(x) is tuple:
+            made = values[x[0].number]
+            if isinstance(made, Exception):
+                return made
+            operands.append(made[x[1]])
+        else:
+            operands.append(arrays[x])
+    try:
+        return line.program(operands)
+    except Exception as error:
+        return error
 
 
 def _last_uses(lines: list[_Line], wanted: list[_Line]) -> dict[int, int]:
-    """Return the lines that have to run, each with the last one that reads its result."""
-    last_uses = {line.number: len(lines) for line in wanted}
+    """Return the lines that have to run, each with the last one that reads its results."""
+    last_uses = {line.number: line.number for line in wanted}
     for line in reversed(lines):
         if line.number in last_uses:
             for x in line.operands:
-                if type(x) is _Line:
-                    last_uses.setdefault(x.number, line.number)
+                if type(x) is tuple:
+                    last_uses[x[0].number] = max(last_uses.get(x[0].number, -1), line.number)
     return last_uses
 
 
 class _Program:
     """Lines that were seen, compiled as one program from the second time on."""
 
-    def __init__(self, plan: tuple[tuple[_LineProgram, tuple[int, ...]], ...]):
-        """Take a program of each line, and its operands: lines, or arrays from -1 downwards."""
+    def __init__(self, plan: tuple[tuple[_LineProgram, tuple[Any, ...]], ...]):
+        """Take a program of each line, and its operands: results of lines, or numbers of arrays."""
         self._plan = plan
         self._was_seen = False
         self._kept: frozenset[int] = frozenset()
@@ -533,15 +586,29 @@ class _Program:
     def _compile(self) -> None:
         order = sorted(self._kept)
         plan = self._plan
+        needed = _needed_by(plan, order)
 
         def statements(*arrays: Any) -> list[Any]:
-            made: list[Any] = []
-            for program, operands in plan:
-                made.append(_sealed(program([made[i] if i >= 0 else arrays[-1 - i] for i in operands])))
+            made: list[list[Any]] = []
+            for number, (program, operands) in enumerate(plan):
+                results = []
+                if number in needed:
+                    values = [made[x[0]][x[1]] if type(x) is tuple else arrays[x] for x in operands]
+                    results = [_sealed(result) for result in program(values)]
+                made.append(results)
             return [made[i] for i in order]
 
         self._order = order
         self._compiled = compiled(statements).jitted()
+
+
+def _needed_by(plan: Sequence[Any], kept: list[int]) -> set[int]:
+    """Return the lines that those read that are kept, and these."""
+    needed = set(kept)
+    for number in reversed(range(len(plan))):
+        if number in needed:
+            needed.update(x[0] for x in plan[number][1] if type(x) is tuple)
+    return needed
 
 
 def _sealed(value: jax.Array) -> jax.Array:
@@ -558,7 +625,7 @@ def _program_of(lines: list[_Line]) -> _Program:
     """Return the program of lines, which was there if they came before."""
     plan = []
     for line in lines:
-        operands = [x.number if type(x) is _Line else -1 - x for x in line.operands]
+        operands = [(x[0].number, x[1]) if type(x) is tuple else x for x in line.operands]
         plan.append((line.program, tuple(operands)))
     key = tuple(plan)
     with _programs_lock:

@@ -12,7 +12,7 @@ import jaxapi
 
 from .._core._dtypes import has_64_bits, x64_mode
 from .._interop import as_array
-from ._batches import concrete, takes_pending
+from ._batches import concrete, lend, takes_pending
 from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, OfBase, may_raise, statement
 from ._promotion import together
 from ._selection import Selection, change, compiled_pair, put, take
@@ -68,7 +68,7 @@ class Operator:
             return as_array(list(x) if isinstance(x, range) else x)
         if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
             return x.astype(x.dtype.str)
-        return x
+        return lend(x)
 
     def for_operand(self, other: Any, dtype: np.dtype) -> "Operator":
         """Return the operator that NumPy has for this operand: itself, or of a power a square or a root."""

@@ -1,5 +1,7 @@
 """The dtypes that NumPy has for operands, and casts to them: of values of JAX."""
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -7,8 +9,10 @@ from .._core import _parts
 from .._core._dtypes import NARROWED, WIDE, is_numpys, promoted_dtype, x64_for, x64_mode
 from .._core._programs import compiled
 from .._interop import as_array
+from ._batches import recorded
+from ._selection import Part
 
-__all__ = ["cast", "narrowed", "result_dtype", "together"]
+__all__ = ["cast", "cast_line", "narrowed", "result_dtype", "together"]
 
 
 def cast(value, dtype: np.dtype) -> jax.Array:
@@ -22,7 +26,17 @@ def cast(value, dtype: np.dtype) -> jax.Array:
         return _astype(value, dtype)
 
 
+def cast_line(operand: Any, dtype: np.dtype) -> Any:
+    """Cast what may be pending, or a part of it, to a dtype; not complex numbers to real ones."""
+    value = operand.taken() if type(operand) is Part else operand
+    if value.dtype == dtype and not value.weak_type:
+        return value
+    with x64_for(value.dtype, dtype):
+        return _astype_line(value, dtype)
+
+
 _astype = compiled(lambda value, dtype: value.astype(dtype), static_argnums=1)
+_astype_line = recorded(_astype)
 
 
 def result_dtype(*values) -> np.dtype:

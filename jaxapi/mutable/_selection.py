@@ -135,7 +135,7 @@ class Part:
 
 
 def computed_of_parts(function, operands, waits: bool = False) -> Any:
-    """Return ``function(*operands)``, by one program that reads the parts among them, or a line of a batch."""
+    """Return ``function(*operands)``, by one program that reads parts, or, where it waits, as a line."""
     inputs = []
     layouts = []
     for x in operands:

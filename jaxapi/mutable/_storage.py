@@ -15,7 +15,7 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._batches import LARGE, Pending, concrete, is_recording
+from ._batches import LARGE, Pending, concrete, is_recording, lend
 from ._capacity._rows import (
     Buffer,
     Rows,
@@ -236,7 +236,9 @@ class Storage:
         owner = self._owner
         if owner._host is None and value is owner._value:
             owner._shared = True
-        return value
+            if owner._buffer is not None:
+                lend(owner._buffer._value)
+        return lend(value)
 
     def _spent(self) -> jax.Array:
         """Return the value for who may delete it: a copy of what others hold, too."""

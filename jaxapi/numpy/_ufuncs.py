@@ -204,9 +204,7 @@ class ufunc:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(other)!r}")
         if dtype is None and signature is not None:
             dtype = signature[-1] if isinstance(signature, (tuple, str)) else signature
-        result = self._of_values(
-            *operands, dtype=resolve_dtype(dtype), casting=casting, may_wait=is_plain
-        )
+        result = self._of_values(*operands, dtype=resolve_dtype(dtype), casting=casting, may_wait=is_plain)
         outs = out if isinstance(out, tuple) else (out,) * (out is not None) or (None,) * self.nout
         if len(outs) != self.nout:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")

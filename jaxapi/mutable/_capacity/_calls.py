@@ -20,6 +20,8 @@ from ..._core._checks import collected_checks
 from ..._core._dtypes import default_dtype, resolve_dtype, x64_mode
 from ..._core._lengths import has_own_length
 from .._array import Array, wrap
+from .._batches import Pending, concrete, is_recording, lend
+from .._selection import Part
 from ._dimensions import Bounds, Refused
 from ._programs import Inputs, Program, array_of
 from ._rows import Rows, dtype_may_have_room, least_rows_with_room, with_rows
@@ -154,7 +156,7 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
     _find_rooms(args, rooms)
     if kwargs:
         _find_rooms(kwargs.values(), rooms)
-    if not rooms:
+    if not rooms and not is_recording():
         return None
     try:
         for choice in _choices(tuple({room.rows.count for room in rooms.values()})):
@@ -204,7 +206,7 @@ def _choices(lengths: tuple[int, ...]) -> list[_Choice]:
     matrices of weights. Where arrays, and integers, are as long by accident, one array has rows.
     """
     longest_first = tuple(sorted(lengths, reverse=True))
-    choices = [_Choice(longest_first)] if len(lengths) > 1 else []
+    choices = [_Choice(longest_first)] if len(lengths) != 1 else []
     for length in longest_first:
         choices += [_Choice((length,)), _Choice((length,), is_first_alone=True)]
     return choices
@@ -229,7 +231,8 @@ class _Reader:
         """Note the values of arrays, and return what a program is kept by."""
         arguments = tuple([self._read(x) for x in args])
         named = tuple([(name, self._read_named(name, x)) for name, x in kwargs.items()])
-        if len(self.values) > 1 and not has_own_length(*self.values):
+        values = [x for x in self.values if type(x) is not Pending]
+        if len(values) > 1 and not has_own_length(*values):
             raise _NeedsExactArrays
         return _Statement(function, module, arguments, named)
 
@@ -239,7 +242,7 @@ class _Reader:
         if type(x) in (list, tuple):
             return _Sequence(type(x), tuple([self._read_item(item) for item in x]))
         if isinstance(x, (jax.Array, np.ndarray)):
-            return self._read_value(x, is_scalar=False)
+            return self._read_value(lend(x), is_scalar=False)
         if isinstance(x, (float, complex)):
             return _Option(type(x), _same_nan(x), repr(x))
         if isinstance(x, (type, np.dtype)):
@@ -265,11 +268,11 @@ class _Reader:
     def _read_array(self, x: Array) -> _Operand:
         room = self._rooms.get(id(x))
         if room is None:
-            return self._read_value(x._value, x._is_scalar)
+            return self._read_value(_value_of(x), x._is_scalar)
         number = self._number_of_length(room.rows.count)
         if number is None or (self._choice.is_first_alone and number in self._numbers_met):
             return self._read_value(x._value, is_scalar=False)
-        return self._read_rows(room.rows.value, number, room.is_transposed)
+        return self._read_rows(room.rows.memory, number, room.is_transposed)
 
     def _read_value(self, value: Any, is_scalar: bool) -> _Operand:
         """Read a value that is exact, and may be as long as others."""
@@ -289,12 +292,18 @@ class _Reader:
         return _Operand(value.shape, value.dtype, number, is_transposed)
 
 
+def _value_of(x: Array) -> Any:
+    """Return the value of an array, or what it is pending as."""
+    operand = x._operand()
+    return operand.taken() if type(operand) is Part else operand
+
+
 def _bounds(rooms: _Rooms, length: int) -> Bounds:
     """Return the bounds of numbers of rows for which arrays of a length share a program."""
     capacity = 0
     for room in rooms.values():
         if room.rows.count == length:
-            capacity = max(capacity, len(room.rows.value))
+            capacity = max(capacity, len(room.rows.memory))
     # A power of 2: what more rows than columns decide is decided for most numbers of rows.
     return Bounds(max(1 << length.bit_length() - 1, least_rows_with_room()), capacity)
 
@@ -379,7 +388,7 @@ class _StatementProgram:
         """
         contents = self._program(lengths, values)
         has_checks = len(contents) > len(self._are_scalars)
-        if has_checks and contents.pop():
+        if has_checks and concrete(contents.pop()):
             return None
         results = zip(contents, self._are_scalars, strict=True)
         arrays = [array_of(content, self._module, is_scalar) for content, is_scalar in results]

@@ -15,7 +15,7 @@ from ._rows import is_possible
 from ._selecting import MAKING_ROOM, TAKES
 from ._transposes import computed_of_transposes, rows_of_transpose
 
-__all__ = ["of_elements", "way_by_implementation", "way_on_rows"]
+__all__ = ["may_wait", "of_elements", "way_by_implementation", "way_on_rows"]
 
 _IMPLEMENTATIONS = TAKES | MATRICES | {"concat": concatenated, "concatenate": concatenated}
 _ALSO_BY_KEYWORD = frozenset(["axis", "bins", "q"])  # none has a default
@@ -35,6 +35,19 @@ _OF_MATRICES = """
 cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet
 solve svd svdvals trace
 """
+
+
+# Those whose programs depend on more around them, or that check values: they are no lines of a batch.
+_AT_ONCE = """
+allclose array_equal average choose convolve corrcoef correlate cov cross dot einsum inner kron matmul matvec
+multi_dot norm outer polyval repeat take take_along_axis tensordot trapezoid unravel_index vander vdot vecdot
+vecmat vector_norm
+"""
+
+
+def may_wait(name: str) -> bool:
+    """Whether a call of a function may be a line of a batch."""
+    return name in _OF_SHAPES.split() and name not in _AT_ONCE.split()
 
 
 def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], module: str) -> Any:

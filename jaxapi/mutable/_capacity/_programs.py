@@ -18,6 +18,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from .._array import wrap, wrap_rows
+from .._batches import recorded
 from .._storage import duplicate
 from ._dimensions import Bounds, Dimension, Refused, UnknownCounts
 from ._interpreter import evaluate, mentions_dimension
@@ -68,8 +69,9 @@ class Program:
                 raise Refused("a decision")
             results, self.structure = jax.tree.flatten(traced.out_info)
             self._results = [_rows_of_shape(x.shape) for x in results]
-            self._compiled = compiled(self._on_buffers(traced.jaxpr, inputs.bounds, name))
-            on_buffers = self._compiled.jitted().trace(*[_INT32] * len(inputs.bounds), *inputs.values)
+            program = compiled(self._on_buffers(traced.jaxpr, inputs.bounds, name))
+            self._compiled = recorded(program)
+            on_buffers = program.jitted().trace(*[_INT32] * len(inputs.bounds), *inputs.values)
         if mentions_dimension(on_buffers.jaxpr):
             raise Refused("a dimension that stays unknown")
         inside = on_buffers.jaxpr.jaxpr

@@ -152,6 +152,8 @@ def _exact(value: jax.Array, count: int) -> jax.Array:
 
 
 _value_slot = Buffer.__dict__["_value"]
+
+
 def is_possible() -> bool:
     """Whether arrays may have room: JAX computes, in no transformation and no mesh, and checks nothing."""
     return host_way.is_by_jax()
