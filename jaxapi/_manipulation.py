@@ -36,17 +36,19 @@ moveaxis = takes_array(jnp.moveaxis)
 def _roll(a, shift, axis=None):
     """Take shifts that int32 does not hold modulo the lengths, which JAX counts in 32 bits."""
     dtype = getattr(shift, "dtype", None)
-    is_beyond = dtype in WIDE or dtype == np.uint32
-    if not is_beyond or not all(type(length) is int for length in a.shape):
+    if dtype not in WIDE and dtype != np.uint32:
         return jnp.roll(a, shift, axis)
     if axis is None:
-        lengths = a.size
-    elif isinstance(axis, int):
-        lengths = a.shape[normalize_axis_index(axis, a.ndim)]
+        lengths = [a.size]
     else:
-        lengths = [a.shape[normalize_axis_index(one_axis, a.ndim)] for one_axis in axis]
-    with x64_for(shift.dtype):
-        shift = shift % np.maximum(lengths, 1).astype(shift.dtype)
+        axes = (axis,) if isinstance(axis, int) else axis
+        lengths = [a.shape[normalize_axis_index(each, a.ndim)] for each in axes]
+    with x64_for(dtype):
+        if all(type(n) is int for n in lengths):
+            divisors = np.maximum(lengths, 1).astype(dtype)
+        else:  # some are known to a later program alone
+            divisors = jnp.stack([jnp.asarray(n).astype(dtype) for n in lengths])
+        shift = shift % (divisors[0] if axis is None or isinstance(axis, int) else divisors)
     return jnp.roll(a, shift.astype(np.int32), axis)
 
 

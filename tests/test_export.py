@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxapi as xp
+from jaxapi.spatial._tree._open_shapes import in_blocks
 
 pytest.importorskip("flatbuffers")  # jax.export writes its files with it
 from jax import export
@@ -135,3 +136,20 @@ def test_any_number_of_queries(points_are_an_argument):
         np.testing.assert_array_equal(near_rows, np.where(near, order[:, :5], len(points)))
         np.testing.assert_array_equal(near_counts, (apart <= 0.2).sum(1))
         np.testing.assert_array_equal(counts, (apart <= 0.3).sum(1))
+
+
+def test_pieces_of_an_open_number_of_queries():
+    """One batch or several axes, and numbers of each query, beside the function of all of them."""
+
+    def search(x, limits):
+        return x.sum(-1) + limits, jnp.sort(x, axis=-1)
+
+    (q,) = export.symbolic_shape("q")
+    for batch in ((), (2,)):
+        shapes = [jax.ShapeDtypeStruct((*batch, q, *rest), "float32") for rest in ((3,), ())]
+        exported = export.export(jax.jit(partial(in_blocks, search)))(*shapes)
+        for count in (1, 255, 256, 300):
+            rng = np.random.default_rng(count)
+            x, limits = (rng.random((*batch, count, *rest)).astype("f") for rest in ((3,), ()))
+            for found, expected in zip(exported.call(x, limits), search(x, limits), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxapi as xp
+from jaxapi._spaced import _exact_powers
 from jaxapi._spaced._spacing import evenly_spaced
 
 eighths = st.integers(-24, 80).map(lambda n: n / 8)
@@ -37,6 +38,20 @@ def ulps(got, base, exponent):
 
 
 # --- integer dtypes, concrete -------------------------------------------------------------------------------
+
+
+def test_perfect_powers_are_not_enclosed(monkeypatch):
+    """No interval around an integer ever has no integer inside."""
+
+    def refuse(base, exponent):
+        raise AssertionError(f"{base} to the {exponent} is an integer")
+
+    monkeypatch.setattr(_exact_powers, "_enclosed", refuse)
+    with jax.enable_x64(True):
+        for root, exponent in ((3, 0.5), (5, 0.25), (2**31 - 1, 0.5), (7, 1.0), (12, 1.5)):
+            degree = Fraction(exponent).denominator
+            found = xp.logspace(exponent, exponent, 1, base=root**degree, dtype=int)
+            assert found.tolist() == [root ** Fraction(exponent).numerator]
 
 
 @pytest.mark.parametrize("base", range(2, 17))

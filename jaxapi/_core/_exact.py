@@ -23,7 +23,7 @@ from ._dtypes import x64_for
 from ._quotients import quotient, root, root_of_norm
 from ._typing import Array
 
-__all__ = ["as_they_are", "exact", "exact_norm", "transposable"]
+__all__ = ["as_they_are", "exact", "exact_norm", "exact_statements", "transposable"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,6 +38,14 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
     Arrays of JAX among the arguments, and in their pytrees, are traced; everything else is as it is.
     """
     return _with_rules(function, _EXACT)
+
+
+def exact_statements(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the same of a user's function, in which integers divided by zero are 0, as NumPy has them.
+
+    Without, ``x // 0`` and ``x % 0`` of JAX's integers are what the device makes of it.
+    """
+    return _with_rules(function, _EXACT_STATEMENTS)
 
 
 def exact_norm(function: Callable[P, R]) -> Callable[P, R]:
@@ -108,8 +116,10 @@ def _is_changed(rules: Rules, equation: Any) -> bool:
         return False
     if name == "abs":
         return jnp.issubdtype(equation.invars[0].aval.dtype, jnp.complexfloating)
-    kinds = jnp.inexact if name == "pad" else jnp.floating
-    return jnp.issubdtype(equation.outvars[0].aval.dtype, kinds)
+    dtype = equation.outvars[0].aval.dtype
+    if rules is _EXACT_STATEMENTS and jnp.issubdtype(dtype, jnp.integer):
+        return name in ("div", "rem")
+    return name != "rem" and jnp.issubdtype(dtype, jnp.inexact if name == "pad" else jnp.floating)
 
 
 def _changed(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
@@ -142,7 +152,19 @@ def _called(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
 
 
 def _divided(equation: Any, x: Array, y: Array) -> Array:
-    return _quotient(*jnp.broadcast_arrays(x, y))
+    x, y = jnp.broadcast_arrays(x, y)
+    return _unless_zero(lax.div, x, y) if jnp.issubdtype(x.dtype, jnp.integer) else _quotient(x, y)
+
+
+def _remainder(equation: Any, x: Array, y: Array) -> Array:
+    return _unless_zero(lax.rem, *jnp.broadcast_arrays(x, y))
+
+
+def _unless_zero(divide: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
+    """Divide integers; by zero they are 0."""
+    is_zero = y == 0
+    divided = divide(x, jnp.where(is_zero, jnp.ones_like(y), y))
+    return jnp.where(is_zero, jnp.zeros_like(x), divided)
 
 
 def _rooted(equation: Any, x: Array) -> Array:
@@ -194,6 +216,8 @@ _EXACT: Rules = {
     "rsqrt": _reciprocal_root,
     "integer_pow": _negative_power,
 }
+
+_EXACT_STATEMENTS: Rules = {**_EXACT, "rem": _remainder}
 
 _EXACT_NORM: Rules = {**_EXACT, "sqrt": _root_of_norm, "pow": _power_of_size}
 

@@ -4,6 +4,7 @@ The transposes of JAX's own have zeros of NumPy in them, which with x64 mode off
 of 64-bit numbers raises TypeError. Values are those of JAX's operations.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,7 +58,9 @@ def _magnitude_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def padded(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array:
-    """Return what `lax.pad` does, by concatenation."""
+    """Return what `lax.pad` does, by concatenation; for lengths that are not known by JAX's operation."""
+    if not all(isinstance(each, (int, np.integer)) for each in itertools.chain(*config)):
+        return lax.pad(x, value, config)
     for axis, (before, after, between) in enumerate(config):
         if between and x.shape[axis] > 1:
             x = _spread(x, value, axis, int(between))

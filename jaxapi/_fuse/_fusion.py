@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from .._core._dtypes import x64_mode, x64_on
-from .._core._exact import exact
+from .._core._exact import exact_statements
 from .._core._programs import ARRAY_TYPES
 from ._arguments import FUNCTION, Call, prepare_call
 from ._errors import translate
@@ -85,7 +85,7 @@ class Fusion(Generic[P, R]):
         self._takes_plain_arguments = (
             isinstance(func, types.FunctionType) and not any(self._static) and not any(self._donated)
         )
-        self._jit: Any = self._new_jit(exact(self._run))
+        self._jit: Any = self._new_jit(exact_statements(self._run))
         self._promotions: dict[Any, Any] = {}  # signature of a call -> how its Python ints are promoted
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:

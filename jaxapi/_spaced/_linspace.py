@@ -15,6 +15,7 @@ from .._core._dtypes import default_dtype, resolve_dtype
 from .._core._errors import NEEDS_A_VALUE, with_remedy
 from .._core._exact import exact
 from .._core._programs import compiled, is_traced
+from .._core._quotients import quotient
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
 from .._interop._host_memory import copy_by_program
@@ -34,7 +35,7 @@ from ._spacing import (
     working_dtype,
 )
 
-__all__ = ["arange", "linspace"]
+__all__ = ["arange", "linspace", "spaced_as_numpys"]
 
 
 def arange(
@@ -366,6 +367,13 @@ def _linspace_rows(rows, ends, grid: Grid) -> Array:
     if grid.endpoint and grid.num > 1:
         values = jnp.where(i == grid.num - 1, stop, values)
     return jnp.moveaxis(values, 0, grid.axis).astype(grid.dtype)
+
+
+def spaced_as_numpys(start: Array, stop: Array, num: int) -> Array:
+    """Return numbers between two others of one floating dtype, in the steps by which NumPy computes them."""
+    intervals = jnp.full((), num - 1, start.dtype)
+    rows = jnp.stack([start, stop, quotient(stop - start, intervals)])
+    return _linspace_rows(rows, None, Grid(num, True, start.dtype, start.dtype, 0))
 
 
 @partial(compiled, static_argnums=2)

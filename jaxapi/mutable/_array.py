@@ -37,6 +37,7 @@ from ._numpy_arguments import (
     is_basic,
     key_to_numpy,
     narrow,
+    refuse_objects,
     to_numpy,
 )
 from ._operators import (
@@ -1427,6 +1428,8 @@ def from_numpy(result: Any, module: str, operands: Any = (), are_positions: bool
     """Return what NumPy returned as arrays of a namespace, in its dtypes; `jaxapi.numpy` has its scalars."""
     kind = type(result)
     if kind is np.ndarray:
+        if result.dtype.kind == "O":
+            refuse_objects(result, operands)
         if result.itemsize >= _WIDE and module != NUMPY and not x64_mode():
             result = narrow(result, operands, are_positions)
         return from_host(result, module)

@@ -12,7 +12,6 @@ come again they are compiled as one program, of the same bits: behind every line
 fixed layout, through which XLA sees nothing that it could compute in another way.
 """
 
-import collections
 import contextlib
 import functools
 import itertools
@@ -26,13 +25,12 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax import lax
-from jax.experimental.layout import Layout, with_layout_constraint
 
 from .._core._constants import repeated
 from .._core._dtypes import default_dtype, x64_as, x64_mode
-from .._core._programs import compiled, eagerly, is_jax_array, is_traced
+from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
+from ._batch_programs import Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", "line_of", "recorded"]
 __all__ += ["run_all", "takes_pending"]
@@ -41,11 +39,8 @@ _SHORTEST = 16  # lines that are run because their first statement comes again
 _LONGEST = 400  # lines
 _MOST_BYTES = 2**28  # of the results of lines
 LARGE = 2**25  # bytes of one result: its program takes longer than its call
-_PROGRAMS_KEPT = 256
 _LINES_KEPT = 4096
 _KINDS_KEPT = 4096
-_MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
-_WORTH_A_PROGRAM = 3  # lines
 
 _PACKAGE = __name__.partition(".")[0]
 _NUMBERS = frozenset([bool, int, float, complex])
@@ -63,6 +58,10 @@ class Kind:
         self.dtype = dtype
         self.weak_type = weak_type
 
+    def is_of(self, array: Any) -> bool:
+        """Whether an array has this shape and dtype."""
+        return array.shape == self.shape and array.dtype == self.dtype
+
     def structure(self) -> jax.ShapeDtypeStruct:
         """Return what a program is traced with."""
         return jax.ShapeDtypeStruct(self.shape, self.dtype, weak_type=self.weak_type)
@@ -76,13 +75,13 @@ def _kind(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> Kind:
 class Pending:
     """The value that a line of a batch makes. Its shape and its dtype are known before."""
 
-    __slots__ = ("__weakref__", "_error", "_index", "_line", "_value", "kind")
+    __slots__ = ("__weakref__", "_error", "_line", "_value", "index", "kind")
 
-    def __init__(self, kind: Kind, line: "_Line", index: int = 0):
+    def __init__(self, kind: Kind, line: "Line", index: int = 0):
         """Stand for what a line makes, or for one of several results."""
         self.kind = kind
-        self._index = index
-        self._line: _Line | None = line
+        self.index = index
+        self._line: Line | None = line
         self._value: Any = None
         self._error: Exception | None = None
 
@@ -182,7 +181,7 @@ def run_all() -> None:
         batch.run()
 
 
-class _LineProgram:
+class LineProgram:
     """A program with its options, for operands of certain kinds."""
 
     __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes")
@@ -192,13 +191,13 @@ class _LineProgram:
         self._program = program
         self._options = options
         structures = [kind.structure() for kind in kinds]
-        made = program.jitted().trace(*self._arguments(structures)).out_info
+        made = program.jitted().trace(*self.arguments(structures)).out_info
         self.is_one = not isinstance(made, (list, tuple))
         results = [made] if self.is_one else made
         self.kinds = [_kind(x.shape, x.dtype, x.weak_type) for x in results]
         self.nbytes = sum(math.prod(x.shape) * x.dtype.itemsize for x in results)
 
-    def _arguments(self, operands: Iterable[Any]) -> list[Any]:
+    def arguments(self, operands: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program, in their order."""
         static = self._program.static_argnums
         remaining_operands = iter(operands)
@@ -217,23 +216,31 @@ class _LineProgram:
                     return arguments
                 raise
 
-    def __call__(self, operands: Iterable[Any]) -> list[Any]:
-        """Run the program, and return its results."""
-        made = self._program(*self._arguments(operands))
-        return [made] if self.is_one else list(made)
+    @property
+    def reusing(self) -> Any:
+        """The program that uses the memory of its first operand; None where there is none."""
+        return getattr(self._program, "reusing", None)
+
+    def __call__(self, operands: Iterable[Any]) -> Any:
+        """Run the program, and return its result, or a sequence of several."""
+        return self._program(*self.arguments(operands))
+
+    def results(self, made: Any) -> Sequence[Any]:
+        """Return what a run returned as a sequence."""
+        return [made] if self.is_one else made
 
 
-class _Line:
+class Line:
     """A call that waits. An operand is a result of another line, or the number of an array of the batch."""
 
     __slots__ = ("batch", "number", "operands", "program", "results")
 
-    def __init__(self, batch: "_Batch", program: _LineProgram, operands: list[Any]):
+    def __init__(self, batch: "_Batch", program: LineProgram, operands: list[Any]):
         """Note a call."""
         self.batch = batch
         self.program = program
         self.operands = operands
-        self.number = 0  # in the order of lines, once the batch runs
+        self.number = 0  # in the order of lines
         self.results: list[weakref.ref[Pending]] = []
 
     def wanted(self) -> list[Pending]:
@@ -258,11 +265,12 @@ class _Batch:
         self.is_x64 = is_x64
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
-        self._lines: list[_Line] = []
+        self._lines: list[Line] = []
         self._arrays: list[Any] = []
         self._kinds: list[Kind] = []
         self._numbers: dict[int, int] = {}  # of arrays, by their identities
         self._first_place: _Place | None = None
+        self._run: Run | None = None  # once it is closed, until all is done
         self._bytes = 0
         _waiting.add(self)
 
@@ -285,7 +293,7 @@ class _Batch:
             if type(x) is Pending:
                 line = x._line
                 if line is not None and line.batch is self:
-                    operands.append((line, x._index))
+                    operands.append((line, x.index))
                     kinds.append(x.kind)
                     continue
                 x = x.value()
@@ -296,7 +304,7 @@ class _Batch:
                 return None
             operands.append(number)
             kinds.append(self._kinds[number])
-        line_program = _line_program(program, tuple(options), tuple(kinds), self.is_x64)
+        line_program = line_program_of(program, tuple(options), tuple(kinds), self.is_x64)
         if line_program.nbytes > LARGE:
             return None
         return _RUN_FIRST if self._ends_with(line_program) else self._add(line_program, operands)
@@ -308,6 +316,8 @@ class _Batch:
         """
         if not is_jax_array(x):
             return self._number_of_host(x)
+        if is_traced(x):  # a value of a transformation that has ended, which JAX refuses
+            return _AT_ONCE
         number = self._numbers.get(id(x))
         return self._number_of_new(x) if number is None else number
 
@@ -326,7 +336,7 @@ class _Batch:
         return self._keep(array, _kind(array.shape, array.dtype, array.weak_type))
 
     def _takes_bound(self, array: Any) -> bool:
-        """Whether an array may come to those of a batch of which one is bound to the device, and one is not."""
+        """Whether an array may come to others, of which some are bound to the device and some are not."""
         if jax.device_count() > 1 and self._lines:
             return False  # as the results of these would be bound, too
         self._is_bound = self._is_bound or array.committed
@@ -351,7 +361,7 @@ class _Batch:
         self._numbers[id(x)] = number
         return number
 
-    def _ends_with(self, program: _LineProgram) -> bool:
+    def _ends_with(self, program: LineProgram) -> bool:
         """Whether a call comes again to the statement of the first line, or enough is waiting."""
         lines = self._lines
         if len(lines) < _SHORTEST:
@@ -360,8 +370,8 @@ class _Batch:
             return True
         return program is lines[0].program and _place() == self._first_place
 
-    def _add(self, program: _LineProgram, operands: list[Any]) -> Any:
-        line = _Line(self, program, operands)
+    def _add(self, program: LineProgram, operands: list[Any]) -> Any:
+        line = Line(self, program, operands)
         made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
         line.results = [weakref.ref(pending) for pending in made]
         self._lines.append(line)
@@ -373,12 +383,14 @@ class _Batch:
     def run(self) -> None:
         """Compute what is still asked for; nothing, where that was done."""
         with self.lock:
-            self.is_open = False
-            lines = self._lines
-            wanted = _needed_of(lines)
-            if wanted:
-                with eagerly(), x64_as(self.is_x64), _unchecked():
-                    _compute(lines, self._arrays, wanted)
+            if self.is_open:
+                self.is_open = False
+                self._run = Run(self._lines, self._arrays)
+            if self._run is None:
+                return
+            with eagerly(), x64_as(self.is_x64), _unchecked():
+                self._run.finish()
+            self._run = None
             self._lines = []
             self._arrays = []
             self._numbers = {}
@@ -397,16 +409,6 @@ def _unchecked() -> Iterator[None]:
         return
     with jax.debug_nans(False), jax.debug_infs(False), jax.disable_jit(False):
         yield
-
-
-def _needed_of(lines: list[_Line]) -> list[_Line]:
-    """Return the lines whose results somebody has, after numbering all."""
-    wanted = []
-    for number, line in enumerate(lines):
-        line.number = number
-        if line.wanted():
-            wanted.append(line)
-    return wanted
 
 
 def _place() -> _Place:
@@ -483,157 +485,7 @@ def _record(program: Any, static: frozenset[int], args: Sequence[Any]) -> Pendin
 
 
 @functools.lru_cache(_LINES_KEPT)
-def _line_program(
+def line_program_of(
     program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...], is_x64: bool
-) -> _LineProgram:
-    return _LineProgram(program, options, kinds)  # in the mode that is on
-
-
-# Running
-
-
-def _compute(lines: list[_Line], arrays: list[Any], wanted: list[_Line]) -> None:
-    """Give the lines that are wanted their values."""
-    if len(wanted) == 1 and len(lines) == 1:
-        _compute_each(lines, arrays, wanted)
-        return
-    program = _program_of(lines) if len(lines) >= _WORTH_A_PROGRAM else None
-    made = None if program is None else program(arrays, [line.number for line in wanted])
-    if made is None:
-        _compute_each(lines, arrays, wanted)
-        return
-    for line in wanted:
-        for pending in line.wanted():
-            pending.finish(made[line.number][pending._index])
-
-
-def _compute_each(lines: list[_Line], arrays: list[Any], wanted: list[_Line]) -> None:
-    """Run line by line; what depends on one that fails raises that error when it is asked for."""
-    last_uses = _last_uses(lines, wanted)
-    values: dict[int, Any] = {}  # of the lines that are read later: results, or an error
-    for line in lines:
-        if line.number not in last_uses:
-            continue
-        made = _results_of(line, arrays, values)
-        for pending in line.wanted():
-            if isinstance(made, Exception):
-                pending.finish(None, made)
-            else:
-                pending.finish(made[pending._index])
-        values[line.number] = made
-        for x in line.operands:
-            if type(x) is tuple and last_uses[x[0].number] == line.number:
-                values.pop(x[0].number, None)
-
-
-def _results_of(line: _Line, arrays: list[Any], values: dict[int, Any]) -> Any:
-    """Return the results of a line, or the error that it or one that it reads raises."""
-    operands = []
-    for x in line.operands:
-        if type(x) is tuple:
-            made = values[x[0].number]
-            if isinstance(made, Exception):
-                return made
-            operands.append(made[x[1]])
-        else:
-            operands.append(arrays[x])
-    try:
-        return line.program(operands)
-    except Exception as error:
-        return error
-
-
-def _last_uses(lines: list[_Line], wanted: list[_Line]) -> dict[int, int]:
-    """Return the lines that have to run, each with the last one that reads its results."""
-    last_uses = {line.number: line.number for line in wanted}
-    for line in reversed(lines):
-        if line.number in last_uses:
-            for x in line.operands:
-                if type(x) is tuple:
-                    last_uses[x[0].number] = max(last_uses.get(x[0].number, -1), line.number)
-    return last_uses
-
-
-class _Program:
-    """Lines that were seen, compiled as one program from the second time on."""
-
-    def __init__(self, plan: tuple[tuple[_LineProgram, tuple[Any, ...]], ...]):
-        """Take a program of each line, and its operands: results of lines, or numbers of arrays."""
-        self._plan = plan
-        self._was_seen = False
-        self._kept: frozenset[int] = frozenset()
-        self._variants = 0
-        self._compiled: Any = None
-        self._order: list[int] = []
-
-    def __call__(self, arrays: list[Any], wanted: list[int]) -> dict[int, Any] | None:
-        """Return the results that are wanted, or None for lines that run one by one."""
-        if not self._was_seen:
-            self._was_seen = True
-            return None
-        if not self._kept.issuperset(wanted):
-            if self._variants == _MOST_VARIANTS:
-                return None
-            self._variants += 1
-            self._kept = self._kept.union(wanted)
-            self._compile()
-        try:
-            made = self._compiled(*arrays)
-        except Exception:  # which the line raises that fails, and those before it have values
-            return None
-        return dict(zip(self._order, made, strict=True))
-
-    def _compile(self) -> None:
-        order = sorted(self._kept)
-        plan = self._plan
-        needed = _needed_by(plan, order)
-
-        def statements(*arrays: Any) -> list[Any]:
-            made: list[list[Any]] = []
-            for number, (program, operands) in enumerate(plan):
-                results = []
-                if number in needed:
-                    values = [made[x[0]][x[1]] if type(x) is tuple else arrays[x] for x in operands]
-                    results = [_sealed(result) for result in program(values)]
-                made.append(results)
-            return [made[i] for i in order]
-
-        self._order = order
-        self._compiled = compiled(statements).jitted()
-
-
-def _needed_by(plan: Sequence[Any], kept: list[int]) -> set[int]:
-    """Return the lines that those read that are kept, and these."""
-    needed = set(kept)
-    for number in reversed(range(len(plan))):
-        if number in needed:
-            needed.update(x[0] for x in plan[number][1] if type(x) is tuple)
-    return needed
-
-
-def _sealed(value: jax.Array) -> jax.Array:
-    """Return a value that is computed as it is alone: nothing is moved or rewritten across a barrier."""
-    in_order = with_layout_constraint(value, Layout(major_to_minor=tuple(range(value.ndim))))
-    return lax.optimization_barrier(in_order)
-
-
-_programs: collections.OrderedDict[Any, _Program] = collections.OrderedDict()
-_programs_lock = threading.Lock()
-
-
-def _program_of(lines: list[_Line]) -> _Program:
-    """Return the program of lines, which was there if they came before."""
-    plan = []
-    for line in lines:
-        operands = [(x[0].number, x[1]) if type(x) is tuple else x for x in line.operands]
-        plan.append((line.program, tuple(operands)))
-    key = tuple(plan)
-    with _programs_lock:
-        program = _programs.get(key)
-        if program is None:
-            program = _programs[key] = _Program(key)
-            if len(_programs) > _PROGRAMS_KEPT:
-                _programs.popitem(last=False)
-        else:
-            _programs.move_to_end(key)
-        return program
+) -> LineProgram:
+    return LineProgram(program, options, kinds)  # in the mode that is on

@@ -81,7 +81,7 @@ class Fusion(_Fusion[P, R]):
         program = self._programs_of_rows[signature]
         if program is None:
             return NotImplemented
-        contents = program(arguments.lengths, jax.tree.leaves((given, named)))
+        contents = program(arguments.counts, jax.tree.leaves((given, named)))
         result, written = program.structure.unflatten(contents)  # what _call_func returns
         for place, content in written.items():
             argument, _ = place.rsplit(" ", 1)

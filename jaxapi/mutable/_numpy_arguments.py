@@ -4,6 +4,8 @@ With x64 off results of 64 bits are narrowed, as JAX has it: unless an operand, 
 has 64 bits.
 """
 
+import itertools
+import numbers
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -24,6 +26,7 @@ __all__ = [
     "is_basic",
     "key_to_numpy",
     "narrow",
+    "refuse_objects",
     "refuse_overflow",
     "to_numpy",
 ]
@@ -40,6 +43,38 @@ AS_THEY_ARE: frozenset[type] = frozenset(
 AS_THEY_ARE |= {np.ndarray, type(np._NoValue), *np.sctypeDict.values()}
 _NUMBERS = frozenset([bool, int, float, complex])
 DEFAULTS: frozenset[type] = frozenset([int, float, complex])
+
+
+def refuse_objects(result: np.ndarray, operands: Any) -> None:
+    """Raise TypeError for an array of objects that NumPy made of something else, as of None beside numbers.
+
+    Where an operand is such an array, or ``dtype=object`` was asked for, it is meant.
+    """
+    if any(map(_is_of_objects, operands)):
+        return
+    values = itertools.chain(result.flat, (x for x in operands if isinstance(x, numbers.Number)))
+    strange = next((repr(x) for x in values if not isinstance(x, _OF_NUMBERS)), "Python objects")
+    if strange == "Python objects" and any(type(x) is int for x in result.flat):
+        raise TypeError(
+            "integers beyond 64 bits are Python objects to NumPy: pass floats, as float(x), or smaller ones"
+        )
+    raise TypeError(
+        f"an array of numbers does not hold {strange}: pass a number, as numpy.nan for None or float(x) for "
+        "a fraction, or ask for dtype=object, which stays in the host's memory"
+    )
+
+
+_OF_NUMBERS = (int, float, complex, np.generic, np.ndarray, list, tuple)
+
+
+def _is_of_objects(x: Any) -> bool:
+    """Whether an argument is an array of objects, their dtype or a sequence with such an array."""
+    if isinstance(x, (list, tuple)):
+        return any(_is_of_objects(part) for part in x if not isinstance(part, (str, int, float)))
+    if isinstance(x, str):
+        return x in ("O", "object")
+    dtype = getattr(x, "dtype", x)
+    return x is object or (isinstance(dtype, np.dtype) and dtype.kind == "O")
 
 
 def to_numpy(x: Any) -> Any:

@@ -253,8 +253,9 @@ def compiled_pair(program, **options):
 
     The result is appended to the list in the same call of C: Ctrl-C would lose it in Python.
     """
-    copying = recorded(compiled(program, **options))
-    reusing = compiled(program, donate_argnums=0, **options)
+    in_new_memory = compiled(program, **options)
+    reusing = in_new_memory.reusing = compiled(program, donate_argnums=0, **options)
+    copying = recorded(in_new_memory)
 
     def run(made, *args):
         if made is None:

@@ -339,7 +339,7 @@ def _replace_in(holder: Any, program, args) -> None:
 def _record_in(holder: Any, program, args) -> bool:
     """Let a write wait, as a line of a batch; return False for one that is better done at once."""
     before = holder.memory if type(holder) is Buffer else holder._current
-    if before.nbytes > LARGE:
+    if before.nbytes > LARGE or holder._shared or is_traced(before):
         return False
     new = program(before, *args, None)
     if type(new) is not Pending:

@@ -202,16 +202,18 @@ def _interp(x, xp, fp, left=None, right=None, period=None, *, module):
 
 
 def _isin(element, test_elements, assume_unique=False, invert=False, *, kind=None, module):
-    rows = rows_of(element)
-    if rows is None or kind not in (None, "sort", "table"):
-        return None
+    looked_up = _operand(element)
     sought = _operand(test_elements)
+    has_rows = isinstance(looked_up, Rows)
+    if not (has_rows or isinstance(sought, Rows)) or kind not in (None, "sort", "table"):
+        return None
+    value = looked_up.value if has_rows else looked_up
     among = value_of_content(sought, filler="first") if isinstance(sought, Rows) else sought
     try:
-        made = jaxapi.isin(*together((rows.value, among)), invert=bool(invert))
+        made = jaxapi.isin(*together((value, among)), invert=bool(invert))
     except OF_ARGUMENTS:
         return None
-    return wrap_rows(Rows(made, rows.count), NUMPY)
+    return wrap_rows(Rows(made, looked_up.count), NUMPY) if has_rows else ours(made)
 
 
 def _ediff1d(ary, to_end=None, to_begin=None, *, module):

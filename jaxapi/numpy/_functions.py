@@ -260,6 +260,8 @@ class broadcast:
 
 def where(condition, x=None, y=None, /):
     """Return the elements of one array or another; with a condition alone where it is True."""
+    if x is None and y is not None:
+        raise TypeError("an array of numbers does not hold None: pass a number, as numpy.nan")
     if (x is None) != (y is None):
         raise ValueError("either both or neither of x and y should be given")
     if x is None:

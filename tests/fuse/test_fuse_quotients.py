@@ -261,3 +261,22 @@ def test_loops_and_conditions_compute_as_jax_does():
 
     for actual, expected in zip(fuse(function)(x), jax.jit(function)(x), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+@pytest.mark.parametrize("module", [xp, mutable])
+def test_integers_divided_by_zero(module, dtype):
+    """They are 0, and the least integer divided by -1 wraps, as in NumPy."""
+    limits = np.iinfo(dtype)
+    x = np.array([limits.min, limits.min, limits.max, 7, 0, 5], dtype)
+    y = np.array([limits.min and -1, 0, 0, 0, 0, 2], dtype)
+
+    def divided(x, y):
+        return x // y, x % y, *divmod(x, y), x // 0, x % 0, 7 // y, 7 % y, *divmod(x, 0)
+
+    with np.errstate(all="ignore"), jax.enable_x64(True):
+        expected = divided(x, y)
+        made = fuse(divided) if module is xp else mutable.fuse(divided)
+        for found, of_numpy in zip(made(module.asarray(x), module.asarray(y)), expected, strict=True):
+            assert found.dtype == of_numpy.dtype
+            np.testing.assert_array_equal(np.asarray(found), of_numpy)

@@ -8,7 +8,7 @@ import scipy.interpolate
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from meshes import mesh_of, spread
 
-from jaxapi.interpolate import NearestNDInterpolator, RBFInterpolator
+from jaxapi.interpolate import NearestNDInterpolator, RBFInterpolator, _host
 
 RNG = np.random.default_rng(0)
 Y, D, X = (RNG.random(shape).astype(np.float32) for shape in ((60, 2), (60, 3), (64, 2)))
@@ -45,3 +45,17 @@ def test_coordinates_must_stay_together():
     x = jax.device_put(X, NamedSharding(mesh_of(2), PartitionSpec(None, "d")))
     with pytest.raises(ValueError, match="sharded along their first ax"):
         RBFInterpolator(Y, D)(x)
+
+
+@pytest.mark.daily
+def test_many_places_by_few_neighbors():
+    """More systems than the host takes at once, whose places lie on several devices."""
+    rng = np.random.default_rng(1)
+    x = rng.random((2400, 2)).astype(np.float32)
+    f = RBFInterpolator(Y, D, 20, kernel="linear")
+    assert _host.pays_on_host(f._basis, jax.device_put(np.zeros((len(x), 20), np.int32)))
+    values = f(spread(mesh_of(4), x))
+    assert len(values.sharding.device_set) == 4
+    expected = scipy.interpolate.RBFInterpolator(Y, D, 20, kernel="linear")(x)
+    np.testing.assert_allclose(values, expected, atol=2e-3)
+    np.testing.assert_allclose(f(x), expected, atol=2e-3)

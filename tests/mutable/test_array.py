@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
+import jaxapi.numpy
 from jaxapi.mutable import _storage
 
 of_both_sizes = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
@@ -421,3 +422,99 @@ def test_arrays_without_axes_have_views():
     view = xp.reshape(total, (1,))
     view[0] = 5
     assert float(total) == 5
+
+
+MODULES = pytest.mark.parametrize("module", [xp, jaxapi.numpy], ids=["mutable", "numpy"])
+
+
+@MODULES
+def test_elements_are_scalars(module):
+    """They are hashed; in `jaxapi.numpy` they are not written to, as NumPy's."""
+    x = module.asarray(np.asarray([1.5, 2.5], np.float32))
+    element = x[1]
+    assert hash(element) == hash(2.5)
+    if module is jaxapi.numpy:
+        with pytest.raises(TypeError):
+            element[...] = 3
+    with pytest.raises(TypeError):
+        hash(x)
+    assert hash(x.max()) == hash(np.float32(2.5))
+    total = x[0]
+    total += 1
+    assert x.tolist() == [1.5, 2.5]
+    assert float(total) == 2.5
+
+
+@MODULES
+def test_dtypes_of_conversions(module):
+    x = module.asarray(np.asarray([1.5, -2.5, 300], np.float32))
+    for array in (x, x[1:], x[::-1], x.reshape(3, 1)):
+        for dtype in ("float64", "int16", "complex64", None):
+            made = array.__array__() if dtype is None else array.__array__(np.dtype(dtype))
+            assert type(made) is np.ndarray
+            expected = np.asarray(np.asarray(array), dtype)
+            np.testing.assert_array_equal(made, expected, strict=True)
+
+
+REFLECTED = {
+    "radd": "+", "rsub": "-", "rmul": "*", "rtruediv": "/", "rfloordiv": "//", "rmod": "%", "rpow": "**",
+    "rmatmul": "@", "rlshift": "<<", "rrshift": ">>", "rand": "&", "ror": "|", "rxor": "^", "rdivmod": "",
+}  # fmt: skip
+
+
+@MODULES
+@pytest.mark.parametrize("name", REFLECTED)
+def test_reflected_operators(module, name):
+    """The other operand is on the left."""
+    kind = np.int32 if REFLECTED[name] in ("<<", ">>", "&", "|", "^") else np.float32
+    host = np.asarray([[1, 2], [3, 5]], kind)
+    left = np.asarray([[7, 1], [4, 2]], kind)
+    x = module.asarray(host)
+    method = f"__{name}__"
+    for other in (left, jnp.asarray(left)):
+        found = getattr(x, method)(other)
+        expected = getattr(host, method)(left)
+        for part, of_numpy in zip(
+            *[p if name == "rdivmod" else (p,) for p in (found, expected)], strict=True
+        ):
+            np.testing.assert_allclose(np.asarray(part), of_numpy, rtol=1e-6)
+
+
+def test_derivatives_are_arrays_of_the_results_namespace():
+    x = xp.asarray(np.asarray([1.0, 2.0], np.float32))
+    slopes = jax.jacfwd(lambda x: jaxapi.numpy.asarray(x) * 2)(x)
+    assert slopes.__array_namespace__() is jaxapi.numpy
+    other = jaxapi.numpy.asarray(np.asarray([1.0, 2.0], np.float32))
+    assert jax.jacfwd(lambda x: xp.asarray(x) * 2)(other).__array_namespace__() is xp
+
+
+@pytest.mark.skipif(jax.device_count() < 2, reason="one device")
+def test_devices_of_other_libraries_arrays():
+    device = jax.devices()[1]
+    host = np.arange(3, dtype=np.float32)
+    for given in (host, jnp.asarray(host), xp.asarray(host)):
+        made = xp.from_dlpack(given, device=device)
+        assert made.device == device
+        np.testing.assert_array_equal(np.asarray(made), host)
+
+
+@MODULES
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_elements_in_lists_of_options(module, kind):
+    """Lengths, axes and bounds may be elements of arrays, also in lists."""
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+    x = module.asarray(host)
+    n = module.asarray(np.asarray([0, 1, 2, 3, 4, 6]))
+    np.testing.assert_array_equal(np.asarray(module.reshape(x, kind([n[2], n[5]]))), host.reshape(2, 6))
+    np.testing.assert_array_equal(np.asarray(module.zeros(kind([n[2], n[3]]))), np.zeros((2, 3)))
+    np.testing.assert_array_equal(np.asarray(module.sum(x, axis=tuple(kind([n[0], n[1]])))), host.sum())
+    np.testing.assert_array_equal(
+        np.asarray(module.broadcast_to(x, kind([n[2], n[3], n[4]]))), np.broadcast_to(host, (2, 3, 4))
+    )
+    joined = module.concat(kind([x, x]))
+    np.testing.assert_array_equal(np.asarray(joined), np.concatenate([host, host]))
+    if module is jaxapi.numpy:
+        padded = module.pad(x, kind([kind([n[1], n[0]]), kind([n[0], n[2]])]))
+        np.testing.assert_array_equal(np.asarray(padded), np.pad(host, ((1, 0), (0, 2))))
+        made = module.asarray(kind([x[0, 1], n[3], 2.5]))
+        np.testing.assert_array_equal(np.asarray(made), [1, 3, 2.5])

@@ -10,7 +10,7 @@ from compilations import no_compilation
 
 import jaxapi.numpy
 from jaxapi import mutable
-from jaxapi.mutable import _batches, _host_way
+from jaxapi.mutable import _batch_programs, _batches, _host_way
 
 
 @pytest.fixture
@@ -116,10 +116,8 @@ def test_loops(size):
 
 def test_what_waits_runs_once_and_together(monkeypatch):
     runs = []
-    compute = _batches._compute
-    monkeypatch.setattr(
-        _batches, "_compute", lambda lines, *others: (runs.append(len(lines)), compute(lines, *others))
-    )
+    finish = _batch_programs.Run.finish
+    monkeypatch.setattr(_batch_programs.Run, "finish", lambda run: (runs.append(run), finish(run)))
     x = mutable.asarray(np.arange(5.0))
     y = x + 1
     z = y * 2
@@ -214,7 +212,7 @@ def test_errors_are_raised_by_the_statement():
 
 def failing_line(monkeypatch, name, error):
     """Let the lines of a function raise, as where a device has no memory left."""
-    call = _batches._LineProgram.__call__
+    call = _batches.LineProgram.__call__
 
     def fails(self, operands):
         function = self._options[0] if self._options else None
@@ -222,7 +220,7 @@ def failing_line(monkeypatch, name, error):
             raise error
         return call(self, operands)
 
-    monkeypatch.setattr(_batches._LineProgram, "__call__", fails)
+    monkeypatch.setattr(_batches.LineProgram, "__call__", fails)
 
 
 def test_what_does_not_depend_on_a_failure_has_a_value(monkeypatch):

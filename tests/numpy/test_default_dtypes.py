@@ -438,3 +438,31 @@ def test_an_error_leaves_the_mode_as_it_was():
             with pytest.raises(Exception):  # noqa: B017, PT011 (whatever it is)
                 function(ours.zeros(3))
             assert not jax.config.jax_enable_x64
+
+
+HISTOGRAMS = [
+    ("int16", {"bins": 10}),
+    ("uint8", {"bins": 3}),
+    ("float64", {"bins": 10, "range": (-3, 4.5)}),
+    ("float32", {"bins": np.array([-2.0, 0.5, 3.0])}),
+    ("int8", {"bins": [-1, 0, 2], "density": True}),
+]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_histograms_in_jit(x64):
+    """Their edges are NumPy's to the last bit: what lies at an edge counts there."""
+    random = np.random.default_rng(0)
+    cases = [
+        (random.integers(0, 9, 60).astype(dtype) - (dtype[0] != "u") * 4, kw) for dtype, kw in HISTOGRAMS
+    ]
+    cases = [(x.astype(dtype), kw) for (x, kw), (dtype, _) in zip(cases, HISTOGRAMS, strict=True)]
+    with jax.enable_x64(x64):
+        arrays = [ours.asarray(x) for x, _ in cases]
+        made = jax.jit(
+            lambda arrays: [ours.histogram(x, **kw) for x, (_, kw) in zip(arrays, cases, strict=True)]
+        )
+        for (x, kw), of_ours in zip(cases, made(arrays), strict=True):
+            for found, expected in zip(of_ours, np.histogram(x, **kw), strict=True):
+                assert found.dtype == expected.dtype
+                np.testing.assert_allclose(np.asarray(found), expected, 1e-15)

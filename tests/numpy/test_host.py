@@ -2,6 +2,8 @@
 
 import pickle
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
@@ -196,3 +198,36 @@ def test_memory_has_the_order_that_is_asked_for(way):
     assert ours.ndarray((2, 3), np.int8, order="F").strides == (1, 2)
     for order in "CFAK":
         np.testing.assert_array_equal(ours.copy(x.T, order), rows.T)
+
+
+ACCIDENTS = [
+    lambda np, x: np.where(x > 1, None, x),
+    lambda np, x: np.where(x > 1, Fraction(1, 2), x),
+    lambda np, x: np.array([None, 1]),
+    lambda np, x: np.asarray([Decimal(1)]),
+    lambda np, x: np.full(3, None),
+    lambda np, x: np.choose([0, 1, 0], [x, [None] * 3]),
+    lambda np, x: np.select([x > 1], [x], Fraction(1, 2)),
+    lambda np, x: np.concatenate([x, [None]]),
+    lambda np, x: x + Fraction(1, 2),
+    lambda np, x: np.maximum(x, Fraction(1, 2)),
+]
+
+
+@pytest.mark.parametrize("accident", ACCIDENTS)
+def test_objects_beside_numbers_are_refused(accident, way):
+    """NumPy makes an array of objects; where such a dtype is asked for, it stays in the host's memory."""
+    assert accident(np, np.arange(3.0)).dtype == object
+    with pytest.raises(TypeError):
+        accident(ours, ours.arange(3.0))
+
+
+@ON_HOST
+def test_objects_that_are_asked_for(way):
+    with pytest.raises(TypeError, match="integers beyond 64 bits"):
+        ours.array([2**70])
+    with pytest.raises(TypeError, match=r"does not hold None.*numpy.nan"):
+        ours.array([1, None])
+    made = ours.array([1, None], dtype=object)
+    assert made.dtype == made[1:].dtype == ours.concatenate([made, made]).dtype == object
+    assert ours.asarray(np.array([None])).dtype == object

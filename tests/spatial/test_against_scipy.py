@@ -1,11 +1,13 @@
 """`KDTree.query` against the same call of `scipy.spatial.KDTree`."""
 
+import inspect
 import itertools
 import math
 
 import jax
 import numpy as np
 import pytest
+import scipy.sparse.csgraph
 import scipy.spatial
 
 from jaxapi import asarray
@@ -170,3 +172,56 @@ def test_many_dimensions_and_equal_points():
     assert TRACED_SEARCH(data, data[[3, 200]])[1][0].tolist() == [3, 10, 11, 12]
     expected = scipy.spatial.KDTree(data).query(x, k=1)[0]
     np.testing.assert_allclose(TRACED_SEARCH(data, x)[0][:, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.daily
+def test_eps_lets_searches_stop_early():
+    """Pairs and lists are SciPy's own then, which reach up to (1 + eps) times the radius."""
+    rng = np.random.default_rng(0)
+    points, others = rng.random((400, 2)), rng.random((300, 2))
+    theirs, their_others = scipy.spatial.KDTree(points), scipy.spatial.KDTree(others)
+    ours, our_others = KDTree(points), KDTree(others)
+    exact = theirs.query_pairs(0.1)
+    for eps in (0.5, 2.0):
+        for p in (1, 2, np.inf):
+            assert ours.query_pairs(0.1, p=p, eps=eps) == theirs.query_pairs(0.1, p=p, eps=eps)
+        assert theirs.query_pairs(0.1, eps=eps) != exact
+        expected = theirs.query_ball_tree(their_others, 0.1, eps=eps)
+        assert list(ours.query_ball_tree(our_others, 0.1, eps=eps)) == [sorted(rows) for rows in expected]
+        nearest, rows = ours.query(others, 3, eps=eps)
+        least = theirs.query(others, 3)[0]
+        assert (np.asarray(nearest) <= least * (1 + eps)).all()
+        assert (np.asarray(nearest) >= least).all()
+        apart = np.linalg.norm(points[np.asarray(rows)] - others[:, None], axis=2)
+        np.testing.assert_allclose(nearest, apart)
+
+
+def test_defaults_are_scipys():
+    """Of the methods that SciPy has, by name; those that it has not measure by Euclid, too."""
+    for name in ("query", "query_ball_point", "query_ball_tree", "query_pairs", "count_neighbors"):
+        theirs = inspect.signature(getattr(scipy.spatial.KDTree, name)).parameters
+        ours = inspect.signature(getattr(KDTree, name)).parameters
+        for parameter, of_scipy in theirs.items():
+            if parameter not in ("self", "workers"):
+                assert ours[parameter].default == of_scipy.default, (name, parameter)
+    for name, method in vars(KDTree).items():
+        if callable(method) and not name.startswith("_"):
+            parameters = inspect.signature(method).parameters
+            assert "p" not in parameters or parameters["p"].default == 2.0, name
+
+
+def test_methods_that_scipy_lacks_measure_by_euclid():
+    points = np.random.default_rng(3).random((30, 2))
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    others = np.sort(np.where(np.eye(30, dtype=bool), np.inf, apart), axis=1)
+    tree = KDTree(points)
+    np.testing.assert_allclose(tree.kneighbors(3)[0], others[:, :3])
+    np.testing.assert_allclose(tree.knn_graph(3).distances, others[:, :3].ravel())
+    is_near = apart <= 0.25
+    assert int(tree.radius_graph(0.25).count) == is_near.sum() - 30
+    np.testing.assert_array_equal(np.diff(tree.query_radius(points, 0.25).indptr), is_near.sum(axis=1))
+    np.testing.assert_array_equal(tree.dbscan(0.25, 5).core, is_near.sum(axis=1) >= 5)
+    components = scipy.sparse.csgraph.connected_components(is_near)[0]
+    assert int(tree.connected_components(0.25).count) == components
+    spanning = scipy.sparse.csgraph.minimum_spanning_tree(apart).sum()
+    np.testing.assert_allclose(np.asarray(tree.minimum_spanning_tree().distances).sum(), spanning)

@@ -290,6 +290,14 @@ class TestForms:
             np.testing.assert_array_equal(distance.squareform(square), vector)
             np.testing.assert_array_equal(jax.jit(distance.squareform)(square), vector)
 
+    def test_forms_that_are_asked_for(self):
+        vector = RNG.random(6)
+        square = scipys.squareform(vector)
+        for force in ("tomatrix", "ToMatrix", "no"):
+            np.testing.assert_array_equal(distance.squareform(vector, force), square)
+        for force in ("tovector", "TOVECTOR", "no"):
+            np.testing.assert_array_equal(distance.squareform(square, force), vector)
+
     def test_empty(self):
         np.testing.assert_array_equal(distance.squareform(np.zeros(0)), [[0.0]])
         assert (

@@ -464,7 +464,18 @@ def test_64_bits_in_jit_with_x64_off(name):
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["euclidean", "sqeuclidean", "cityblock", "minkowski"])
+def test_vectors_without_coordinates(name):
+    """They are at one place."""
+    empty = np.zeros(0)
+    function = getattr(distance, name)
+    assert float(function(empty, empty)) == getattr(scipys, name)(empty, empty) == 0
+    assert float(jax.jit(function)(empty, empty)) == 0
+    np.testing.assert_array_equal(distance.cdist(np.zeros((2, 0)), np.zeros((3, 0)), name), np.zeros((2, 3)))
+
+
 @pytest.mark.thorough
+@pytest.mark.daily("euclidean")
 @pytest.mark.parametrize("name", ["euclidean", "mahalanobis", "jaccard", "cosine", "minkowski", "hamming"])
 def test_a_number_of_rows_that_is_not_known_yet(name):
     """A program exported for any number of queries, and for any number of both."""

@@ -60,6 +60,24 @@ def trees(rng):
     yield np.stack([line, line + 1], axis=1)[np.argsort(low, kind="stable")], np.sort(low).astype(float)
 
 
+@pytest.mark.parametrize("n", [2, 9, 40])
+def test_each_round_halves_what_is_apart(n, monkeypatch):
+    """Every component joins another one, until there is one; it comes first, as others would never end."""
+    rounds = []
+    join = _hierarchy._join
+
+    def counted(*args):
+        rounds.append(args)
+        assert len(rounds) <= n.bit_length()
+        return join(*args)
+
+    monkeypatch.setattr(_hierarchy, "_join", counted)
+    ends = np.random.default_rng(n).permutation(n)
+    merges = _hierarchy.dendrogram(OnHost, n, ends[1:], ends[:-1])
+    assert sorted(merges.size.tolist())[-1] == n
+    assert rounds
+
+
 @pytest.mark.thorough
 @pytest.mark.daily("leaf")
 @pytest.mark.parametrize("options", SELECTIONS.values(), ids=SELECTIONS)

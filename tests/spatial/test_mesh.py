@@ -9,7 +9,7 @@ import pickle
 import jax
 import numpy as np
 import pytest
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
 from radius_engines import use
 from scipy.spatial import KDTree as SciPyTree
@@ -194,8 +194,31 @@ def near():
     return tree, *spread(mesh, queries + np.float32(0.5), radii), SciPyTree(points, boxsize=BOX)
 
 
+@pytest.mark.daily
+def test_vectors_to_rows_that_do_not_count():
+    """They are 0, also where the mesh holds such a row."""
+    mesh = mesh_of(2)
+    points = np.random.default_rng(0).random((8, 2)).astype(np.float32)
+    tree = KDTree(spread(mesh, points), n=6)
+    rows = np.array([[0, 5], [6, 6], [6, 3]])
+    x = points[:3] + 1
+    vectors = np.asarray(tree.displacements(x, rows))
+    expected = np.where((rows < 6)[..., None], points[np.minimum(rows, 7)] - x[:, None], 0)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6)
+
+    @jax.jit
+    def to_rows(points, n, rows):
+        return KDTree(points, n=n).displacements(x, rows)
+
+    mesh = mesh_of(2, AxisType.Explicit)
+    with jax.set_mesh(mesh):
+        vectors = to_rows(spread(mesh, points), np.int32(6), np.array([[0, 5], [6, 7], [8, 3]]))
+    expected[1:, 0] = 0
+    np.testing.assert_allclose(np.asarray(vectors), expected, rtol=1e-6)
+
+
 class TestWithin:
-    @pytest.mark.thorough
+    @pytest.mark.daily
     def test_counts_and_the_nearest(self, near):
         tree, queries, radii, scipy_tree = near
         host = np.asarray(queries)

@@ -8,8 +8,7 @@ rows that count (`_rows.Rows`). What the other rows hold is arbitrary:
 - functions whose program depends on shapes alone (`_calls`), and fused functions (`_fused`), are traced for
   numbers of rows that are not known (`_dimensions`), and evaluated on buffers (`_programs`, by
   `_interpreter`): where they mix rows, those that do not count are filled first with what changes nothing;
-- what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`); so does what
-  puts several arrays one after another (`_joining`);
+- what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`);
 - writes change the buffer (`_writing`).
 
 What is not here takes the exact array, a shorter view of the buffer's memory (`_core._lengths.cut`), which is

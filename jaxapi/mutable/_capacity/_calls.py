@@ -139,7 +139,7 @@ _Rooms = dict[int, _Room]  # by the identities of arrays
 class _Choice(NamedTuple):
     """Which arrays have rows: those of some lengths, or of each of these the first array alone."""
 
-    lengths: tuple[int, ...]
+    counts: tuple[int, ...]  # the lengths
     is_first_alone: bool = False
 
 
@@ -159,12 +159,12 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
     if not rooms and not is_recording():
         return None
     try:
-        for choice in _choices(tuple({room.rows.count for room in rooms.values()})):
+        for choice in _choices(tuple(dict.fromkeys([room.rows.count for room in rooms.values()]))):
             reader = _Reader(rooms, choice)
             statement = reader.read_call(function, module, args, kwargs)
-            program = _program(statement, tuple(reader.bounds), x64_mode())
+            program = _program(statement, reader.bounds, x64_mode())
             if program is not None:
-                return program(choice.lengths, reader.values)
+                return program(choice.counts, reader.values)
     except _NeedsExactArrays:
         pass
     return None
@@ -205,9 +205,8 @@ def _choices(lengths: tuple[int, ...]) -> list[_Choice]:
     Where those of every length do not fit, one length has rows, and arrays of others are exact, such as
     matrices of weights. Where arrays, and integers, are as long by accident, one array has rows.
     """
-    longest_first = tuple(sorted(lengths, reverse=True))
-    choices = [_Choice(longest_first)] if len(lengths) != 1 else []
-    for length in longest_first:
+    choices = [_Choice(lengths)] if len(lengths) != 1 else []
+    for length in sorted(lengths, reverse=True):
         choices += [_Choice((length,)), _Choice((length,), is_first_alone=True)]
     return choices
 
@@ -222,7 +221,7 @@ class _Reader:
         self._rooms = rooms
         self._choice = choice
         self._numbers_met: set[int] = set()
-        self.bounds = [_bounds(rooms, length) for length in choice.lengths]
+        self.bounds = tuple([_bounds(rooms, count) for count in choice.counts])
         self.values: list[Any] = []
 
     def read_call(
@@ -263,7 +262,7 @@ class _Reader:
 
     def _number_of_length(self, length: int) -> int | None:
         """Return which number of rows a length is; None if it is none."""
-        return self._choice.lengths.index(length) if length in self._choice.lengths else None
+        return self._choice.counts.index(length) if length in self._choice.counts else None
 
     def _read_array(self, x: Array) -> _Operand:
         room = self._rooms.get(id(x))
@@ -381,18 +380,19 @@ class _StatementProgram:
         """Return positions, or numbers of elements, in the dtype that they have where x64 mode is off."""
         return result if self._integers is None else result.astype(self._integers)
 
-    def __call__(self, lengths: tuple[int, ...], values: list[Any]) -> Any:
+    def __call__(self, counts: tuple[int, ...], values: list[Any]) -> Any:
         """Return what the function makes of buffers in which numbers of rows count.
 
         None is returned where it raises for the values.
         """
-        contents = self._program(lengths, values)
+        contents = self._program(counts, values)
         has_checks = len(contents) > len(self._are_scalars)
         if has_checks and concrete(contents.pop()):
             return None
+        if self._is_one:
+            return array_of(contents[0], self._module, self._are_scalars[0])
         results = zip(contents, self._are_scalars, strict=True)
-        arrays = [array_of(content, self._module, is_scalar) for content, is_scalar in results]
-        return arrays[0] if self._is_one else self._structure.unflatten(arrays)
+        return self._structure.unflatten([array_of(x, self._module, is_scalar) for x, is_scalar in results])
 
 
 def _is_array(x: Any) -> bool:

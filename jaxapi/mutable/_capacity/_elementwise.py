@@ -17,38 +17,38 @@ _NUMBERS = frozenset([bool, int, float, complex])
 
 
 def aligned(
-    operands: Sequence[Any], length: int | None = None, is_concrete: bool = False
+    operands: Sequence[Any], capacity: int | None = None, is_concrete: bool = False
 ) -> list[Any] | None:
     """Return the values of operands, with buffers of one number of rows, or of so many.
 
     None is returned for operands that do not fit row by row: exact arrays are computed with, or refused.
     Values may be pending unless ``is_concrete`` is true.
     """
-    values = _aligned(operands, length)
+    values = _aligned(operands, capacity)
     return [concrete(x) for x in values] if is_concrete and values is not None else values
 
 
-def _aligned(operands: Sequence[Any], length: int | None) -> list[Any] | None:
+def _aligned(operands: Sequence[Any], capacity: int | None) -> list[Any] | None:
     rows = [x for x in operands if type(x) is Rows]
     count = rows[0].count
     ndim = rows[0].memory.ndim
-    lengths = [x.memory.shape[0] for x in rows]
-    if length is None:
-        length = max(lengths)
+    capacities = [x.memory.shape[0] for x in rows]
+    if capacity is None:
+        capacity = max(capacities)
     for x in rows:
-        if x.count != count or x.memory.ndim != ndim or x.memory.shape[0] > length:
+        if x.count != count or x.memory.ndim != ndim or x.memory.shape[0] > capacity:
             return None
-    if len(rows) == len(operands) and min(lengths) == length:
+    if len(rows) == len(operands) and min(capacities) == capacity:
         return [x.memory for x in rows]
     values = []
     for x in operands:
         if type(x) is Rows:
-            values.append(with_rows(x.memory, length))
+            values.append(with_rows(x.memory, capacity))
         elif not _fits(x, count, ndim):
             return None
         else:
             has_rows = _ndim_of(x) == ndim and len(x) == count
-            values.append(with_rows(x, length) if has_rows else x)
+            values.append(with_rows(x, capacity) if has_rows else x)
     return values
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from .._array import Array, may_have_room, rows_of, wrap_rows
 from ._calls import call_on_rows
 from ._elementwise import computed
-from ._joining import concatenated
 from ._matrices import MATRICES
 from ._rows import is_possible
 from ._selecting import MAKING_ROOM, TAKES
@@ -17,7 +16,7 @@ from ._transposes import computed_of_transposes, rows_of_transpose
 
 __all__ = ["may_wait", "of_elements", "way_by_implementation", "way_on_rows"]
 
-_IMPLEMENTATIONS = TAKES | MATRICES | {"concat": concatenated, "concatenate": concatenated}
+_IMPLEMENTATIONS = TAKES | MATRICES
 _ALSO_BY_KEYWORD = frozenset(["axis", "bins", "q"])  # none has a default
 # Functions whose programs depend on shapes and options alone: none of them looks at values.
 _OF_SHAPES = """
@@ -40,7 +39,7 @@ solve svd svdvals trace
 # Those whose programs depend on more around them, or that check values: they are no lines of a batch.
 _AT_ONCE = """
 allclose array_equal average choose convolve corrcoef correlate cov cross dot einsum inner kron matmul matvec
-multi_dot norm outer polyval repeat take take_along_axis tensordot trapezoid unravel_index vander vdot vecdot
+multi_dot nanargmax nanargmin norm outer polyval repeat take take_along_axis tensordot trapezoid unravel_index vander vdot vecdot
 vecmat vector_norm
 """
 

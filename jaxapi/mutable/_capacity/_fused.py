@@ -26,7 +26,7 @@ class Arguments(NamedTuple):
     arrays: dict[str, Array]  # as they were given
     values: dict[Any, Any]  # numbers and values, of which some are buffers
     numbers: dict[Any, int]  # of buffers by their places: which number of rows they have
-    lengths: tuple[int, ...]  # the numbers of rows
+    counts: tuple[int, ...]  # the numbers of rows
     bounds: tuple[Bounds, ...]  # of these
 
     def dtypes(self) -> list[np.dtype]:
@@ -40,7 +40,7 @@ class Arguments(NamedTuple):
 
 
 def arguments_with_room(args: tuple, kwargs: dict[str, Any]) -> Arguments | None:
-    """Return arguments on buffers of one length; None where none has room, or they do not fit row by row."""
+    """Return arguments on buffers, one number of rows for each length; None where none has room."""
     arrays = {}
     contents = {}
     for place, x in [*enumerate(args), *kwargs.items()]:
@@ -53,22 +53,22 @@ def arguments_with_room(args: tuple, kwargs: dict[str, Any]) -> Arguments | None
             return None
     all_rows = [x for x in contents.values() if isinstance(x, Rows)]
     are_apart = len({id(x._owner) for x in arrays.values()}) == len(arrays)
-    lengths = tuple({x.count for x in all_rows})
-    if len(lengths) != 1 or not are_apart:
+    counts = tuple(dict.fromkeys([x.count for x in all_rows]))
+    if not counts or not are_apart:
         return None
     if not has_own_length(*[x.value if isinstance(x, Rows) else x for x in contents.values()]):
         return None
-    capacities = [max(len(x.value) for x in all_rows if x.count == length) for length in lengths]
+    capacities = [max(len(x.value) for x in all_rows if x.count == count) for count in counts]
     values = {}
     numbers = {}
     for place, x in contents.items():
         value = x.value if isinstance(x, Rows) else x
-        if np.ndim(value) and len(x) in lengths:
-            numbers[place] = lengths.index(len(x))
+        if np.ndim(value) and len(x) in counts:
+            numbers[place] = counts.index(len(x))
             value = with_rows(value, capacities[numbers[place]])
         values[place] = value
     bounds = tuple([Bounds(least_rows_with_room(), capacity) for capacity in capacities])
-    return Arguments(arrays, values, numbers, lengths, bounds)
+    return Arguments(arrays, values, numbers, counts, bounds)
 
 
 def _is_number(x: Any) -> bool:
@@ -81,14 +81,14 @@ def program_of_rows(
     """Return the program of a function that `jax.jit` has, on buffers; None if it needs exact arrays."""
 
     def trace(numbers_of_rows: list[Any]) -> jax.stages.Traced:
-        def of_unknown_length(place: Any, x: Any) -> Any:
+        def of_unknown_count(place: Any, x: Any) -> Any:
             if place not in arguments.numbers:
                 return x
             rows = numbers_of_rows[arguments.numbers[place]]
             return jax.ShapeDtypeStruct((rows, *x.shape[1:]), x.dtype)
 
-        args = [of_unknown_length(place, x) for place, x in enumerate(given)]
-        return jitted.trace(*args, **{place: of_unknown_length(place, x) for place, x in named.items()})
+        args = [of_unknown_count(place, x) for place, x in enumerate(given)]
+        return jitted.trace(*args, **{place: of_unknown_count(place, x) for place, x in named.items()})
 
     inputs = Inputs(arguments.bounds, jax.tree.leaves((given, named)), arguments.dtypes())
     try:

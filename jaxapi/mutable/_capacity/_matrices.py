@@ -44,8 +44,8 @@ def _lstsq(a: Any, b: Any, rcond: Any = None, *, function: Callable[..., Any], m
         rcond = rows.count * float(jnp.finfo(dtype).eps)
     if not isinstance(rcond, (int, float)):
         return None
-    length = max(len(rows.value), len(right_rows.value))
-    values = [wrap(with_rows(_zero_filled(x), length), module) for x in (rows, right_rows)]
+    capacity = max(len(rows.value), len(right_rows.value))
+    values = [wrap(with_rows(_zero_filled(x), capacity), module) for x in (rows, right_rows)]
     try:
         return function(*values, rcond=rcond)
     except OF_ARGUMENTS:

@@ -22,10 +22,13 @@ from .._batches import recorded
 from .._storage import duplicate
 from ._dimensions import Bounds, Dimension, Refused, UnknownCounts
 from ._interpreter import evaluate, mentions_dimension
-from ._rows import Rows, number_of, rows_in, with_rows
+from ._rows import Rows, is_exact, number_of, rows_in, with_rows
+from ._slices import first
 
 __all__ = ["Columns", "Inputs", "Program", "array_of"]
 
+# Of a result; else rows that do not count would add up, as in a loop of `append`.
+_MOST_ROWS_FOR_EACH = 2
 _INT32 = jax.ShapeDtypeStruct((), np.int32)
 
 
@@ -118,7 +121,10 @@ class _ResultOfRows(NamedTuple):
 
     def content(self, value: Any, counts: Sequence[int]) -> Any:
         """Return what is made of it outside of the program."""
-        rows = Rows(value, self.dimension.of(counts))
+        count = self.dimension.of(counts)
+        if len(value) > _MOST_ROWS_FOR_EACH * count and not is_exact(count):
+            value = first(value, rows_in(count))
+        rows = Rows(value, count)
         return Columns(rows) if self.axis else rows
 
 

@@ -15,7 +15,8 @@ import jaxapi
 
 from ..._core._constants import constant
 from ..._core._dtypes import WIDE, default_dtype, x64_for, x64_on
-from ..._core._lengths import KEPT, capacity, cut
+from ..._core._lengths import KEPT, cut
+from ..._core._lengths import capacity as capacity_for
 from ..._core._programs import compiled, eagerly, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
@@ -171,7 +172,7 @@ def least_rows_with_room() -> int:
 
 def rows_in(count: int) -> int:
     """Return how many rows a buffer has in which so many count."""
-    return count if is_exact(count) else capacity(count, KEPT)
+    return count if is_exact(count) else capacity_for(count, KEPT)
 
 
 def number_of(rows: int) -> jax.Array:
@@ -236,10 +237,10 @@ def takes_room(value: Any) -> bool:
 def rows_of_host(host: np.ndarray, sharding: Any = None) -> Rows | None:
     """Return a buffer with a copy of the host's memory; None where all of it counts."""
     count = host.shape[0] if host.ndim else 0
-    length = rows_in(count)
-    if length == count or not _buffer_has_int32_positions(host.size) or not dtype_may_have_room(host.dtype):
+    capacity = rows_in(count)
+    if capacity == count or not _buffer_has_int32_positions(host.size) or not dtype_may_have_room(host.dtype):
         return None
-    room = aligned_empty((length, *host.shape[1:]), host.dtype)
+    room = aligned_empty((capacity, *host.shape[1:]), host.dtype)
     room[:count] = host
     room[count:] = 0
     with eagerly(), x64_on():
@@ -252,12 +253,12 @@ def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
     if type(lengths) is not tuple or not lengths or any(type(n) is not int or n < 1 for n in lengths):
         return None
     count = lengths[0]
-    length = rows_in(count)
-    if length == count or not _buffer_has_int32_positions(math.prod(lengths)):
+    capacity = rows_in(count)
+    if capacity == count or not _buffer_has_int32_positions(math.prod(lengths)):
         return None
     if not dtype_may_have_room(dtype) or not is_possible():
         return None
-    return Rows(jaxapi.empty((length, *lengths[1:]), dtype=dtype), count)
+    return Rows(jaxapi.empty((capacity, *lengths[1:]), dtype=dtype), count)
 
 
 def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Rows | None:
@@ -269,21 +270,21 @@ def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Ro
     if not all(type(number) is int for number in (start, stop, step)) or step == 0:
         return None
     count = len(range(start, stop, step))
-    length = rows_in(count)
+    capacity = rows_in(count)
     dtype = default_dtype(int) if dtype is None else dtype
-    last = start + step * (length - 1)
+    last = start + step * (capacity - 1)
     is_large = max(abs(start), abs(last)) > _INT32_MAX
     is_too_low = dtype.kind == "u" and last < 0
     if is_large or is_too_low or dtype.itemsize < 4:
         return None  # the numbers behind those that count may not be ones of the dtype
-    if length == count or dtype.kind not in "ifu" or not dtype_may_have_room(dtype) or not is_possible():
+    if capacity == count or dtype.kind not in "ifu" or not dtype_may_have_room(dtype) or not is_possible():
         return None
     return Rows(jaxapi.arange(start, last + step, step, dtype=dtype), count)
 
 
-def with_rows(value: Any, length: int) -> Any:
+def with_rows(value: Any, capacity: int) -> Any:
     """Return an array of the host or a device with so many rows, of which new ones are 0."""
-    missing = length - value.shape[0]
+    missing = capacity - value.shape[0]
     if not missing:
         return value
     if isinstance(value, np.ndarray):

@@ -48,7 +48,7 @@ def content_of(x: Any) -> Rows | jax.Array | None:
     return value if takes_room(value) else None
 
 
-def value_of_content(content: Any, length: int | None = None, filler: str = "nothing") -> Any:
+def value_of_content(content: Any, capacity: int | None = None, filler: str = "nothing") -> Any:
     """Return a value of so many rows, in which those that do not count hold a filler."""
     if isinstance(content, Rows):
         value = content.value
@@ -56,10 +56,10 @@ def value_of_content(content: Any, length: int | None = None, filler: str = "not
             value = _filled(value, number_of(content.count), filler)
     else:
         value = content
-    return value if length is None else with_rows(value, length)
+    return value if capacity is None else with_rows(value, capacity)
 
 
-def _length_of(*contents: Any) -> int:
+def _capacity_of(*contents: Any) -> int:
     """Return the number of rows that buffers of several contents have."""
     return max(len(x.value) if isinstance(x, Rows) else len(x) for x in contents)
 
@@ -80,9 +80,9 @@ def _selected(x: Array, mask: Any) -> Any:
     chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
     if own is None or chosen is None:
         return None
-    length = _length_of(own, chosen)
-    value = value_of_content(own, length)
-    is_true = value_of_content(chosen, length, "zero")
+    capacity = _capacity_of(own, chosen)
+    value = value_of_content(own, capacity)
+    is_true = value_of_content(chosen, capacity, "zero")
     if not has_own_length(value, is_true):
         return None
     if reads_on_host(value, is_true):
@@ -231,9 +231,9 @@ def _repeat(x: Any, repeats: Any, axis: Any = None, *, module: str) -> Any:
     counts = content_of(repeats)
     if own is None or counts is None:
         return None
-    length = _length_of(own, counts)
-    value = value_of_content(own, length)
-    numbers = value_of_content(counts, length, "zero")
+    capacity = _capacity_of(own, counts)
+    value = value_of_content(own, capacity)
+    numbers = value_of_content(counts, capacity, "zero")
     if not has_own_length(value, numbers):
         return None
     try:

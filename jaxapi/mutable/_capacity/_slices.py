@@ -12,29 +12,29 @@ from .._batches import recorded
 from .._selection import Selection, take
 from ._rows import Rows, compiled_in_width, is_exact, number_of, rows_in, takes_room
 
-__all__ = ["has_many_rows", "is_of_rows_alone", "selected_rows"]
+__all__ = ["first", "has_many_rows", "is_of_rows_alone", "selected_rows"]
 
 
-def has_many_rows(part: Selection) -> bool:
+def has_many_rows(selection: Selection) -> bool:
     """Whether the first axis of what is selected is that of the array, and has more rows than exact ones."""
-    if not part.axes or part.axes[0] != 0:
+    if not selection.axes or selection.axes[0] != 0:
         return False
-    positions = part.ranges[0]
+    positions = selection.ranges[0]
     return type(positions) is range and not is_exact(len(positions))
 
 
-def selected_rows(memory: jax.Array | Rows, part: Selection) -> Rows | None:
+def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None:
     """Return what is selected, of an array or of the rows that count; None where that is better read exactly.
 
-    The part `has_many_rows`. Of an exact array this is worth it where the number of rows is what changes.
+    The selection `has_many_rows`. Of an exact array this is worth it where the number of rows changes.
     """
-    positions = part.ranges[0]
+    positions = selection.ranges[0]
     count = len(positions)
     is_buffer = isinstance(memory, Rows)
     value: Any = memory.memory if isinstance(memory, Rows) else memory
     size = memory.count if isinstance(memory, Rows) else value.shape[0]
     is_every_row = count == size and positions == range(size)
-    are_whole_rows = is_of_rows_alone(part, value.shape)
+    are_whole_rows = is_of_rows_alone(selection, value.shape)
     if not is_buffer:
         changes_length_alone = are_whole_rows and not is_every_row and rows_in(count) != count
         if not changes_length_alone or not takes_room(value):
@@ -42,41 +42,41 @@ def selected_rows(memory: jax.Array | Rows, part: Selection) -> Rows | None:
     rows = Rows(value, count) if is_every_row else Rows(_sliced(value, positions, size), count)
     if are_whole_rows:
         return rows
-    within_buffer = Selection((range(len(rows.memory)), *part.ranges[1:]), part.axes)
+    within_buffer = Selection((range(len(rows.memory)), *selection.ranges[1:]), selection.axes)
     return Rows(take(rows.memory, within_buffer), count)
 
 
-def is_of_rows_alone(part: Selection, shape: tuple[int, ...]) -> bool:
+def is_of_rows_alone(selection: Selection, shape: tuple[int, ...]) -> bool:
     """Whether each row that is selected is there as it is in an array of this shape."""
     if len(shape) == 1:
-        return part.axes == (0,)
-    rest = zip(part.ranges[1:], shape[1:], strict=True)
-    return part.axes == tuple(range(len(shape))) and all(p == range(n) for p, n in rest)
+        return selection.axes == (0,)
+    rest = zip(selection.ranges[1:], shape[1:], strict=True)
+    return selection.axes == tuple(range(len(shape))) and all(p == range(n) for p, n in rest)
 
 
 def _sliced(value: jax.Array, positions: range, size: int) -> jax.Array:
     """Return a buffer that begins with the rows at these positions below ``size``."""
-    length = rows_in(len(positions))
+    capacity = rows_in(len(positions))
     start = positions.start
     if positions.step == 1:
-        if start + length > len(value):
-            return _from_beyond(value, number_of(start), length)
+        if start + capacity > len(value):
+            return _from_beyond(value, number_of(start), capacity)
         if start:
-            return _from(value, number_of(start), length)
-        return value if length == len(value) else _first(value, length)
+            return _from(value, number_of(start), capacity)
+        return value if capacity == len(value) else first(value, capacity)
     if positions.step == -1:
-        return _backward(value, number_of(start), length)
-    return _taken(value, positions_of((start, positions.step, size - 1)), length)
+        return _backward(value, number_of(start), capacity)
+    return _taken(value, positions_of((start, positions.step, size - 1)), capacity)
 
 
-def _taken_by_steps(value, numbers, length):
+def _taken_by_steps(value, numbers, capacity):
     start, step, last = numbers
-    positions = start + step * lax.iota(np.int32, length)
+    positions = start + step * lax.iota(np.int32, capacity)
     return jnp.take(value, jnp.clip(positions, 0, last), axis=0, mode="clip")
 
 
-def _cut_from(value, start, length):
-    return lax.dynamic_slice_in_dim(value, start, length)
+def _cut_from(value, start, capacity):
+    return lax.dynamic_slice_in_dim(value, start, capacity)
 
 
 def _with_margins(value, before, behind):
@@ -84,20 +84,20 @@ def _with_margins(value, before, behind):
     return lax.pad(value, zero, [(before, behind, 0), *[(0, 0, 0)] * (value.ndim - 1)])
 
 
-def _cut_from_beyond(value, start, length):
-    return lax.dynamic_slice_in_dim(_with_margins(value, 0, length), start, length)
+def _cut_from_beyond(value, start, capacity):
+    return lax.dynamic_slice_in_dim(_with_margins(value, 0, capacity), start, capacity)
 
 
-def _cut_backward(value, start, length):
-    return lax.rev(lax.dynamic_slice_in_dim(_with_margins(value, length, 0), start + 1, length), (0,))
+def _cut_backward(value, start, capacity):
+    return lax.rev(lax.dynamic_slice_in_dim(_with_margins(value, capacity, 0), start + 1, capacity), (0,))
 
 
-def _first_of(value, length):
-    return lax.slice_in_dim(value, 0, length)
+def _first_of(value, capacity):
+    return lax.slice_in_dim(value, 0, capacity)
 
 
 _backward = compiled_in_width(_cut_backward, recorded, static_argnums=2)
 _from_beyond = compiled_in_width(_cut_from_beyond, recorded, static_argnums=2)
 _taken = compiled_in_width(_taken_by_steps, recorded, static_argnums=2)
 _from = compiled_in_width(_cut_from, recorded, static_argnums=2)
-_first = compiled_in_width(_first_of, recorded, static_argnums=1)
+first = compiled_in_width(_first_of, recorded, static_argnums=1)

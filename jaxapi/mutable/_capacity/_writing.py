@@ -51,23 +51,23 @@ def _value_with_room(given: Any) -> Any:
     return with_rows(given, rows_in(len(given))) if isinstance(given, np.ndarray) else given
 
 
-def write_selection(array: Array, part: Selection, new: Any) -> None:
+def write_selection(array: Array, selection: Selection, new: Any) -> None:
     """Write an array, rows or a number to what is selected of an array that has a buffer."""
     given = _given(new, array._current_with_room)
-    selects_rows = has_many_rows(part) and is_of_rows_alone(part, array.shape)
-    if not _is_broadcast_to(given.shape, part.shape):
-        array._replace_rows(put, part, _exact_of(new, given))  # which raises
+    selects_rows = has_many_rows(selection) and is_of_rows_alone(selection, array.shape)
+    if not _is_broadcast_to(given.shape, selection.shape):
+        array._replace_rows(put, selection, _exact_of(new, given))  # which raises
     elif selects_rows:
-        _write_rows_of_slice(array, part.ranges[0], new, given)
-    elif part.axes[:1] == (0,) and part.ranges[0] == range(len(array)):
-        _write_to_every_row(array, part, new, given)
+        _write_rows_of_slice(array, selection.ranges[0], new, given)
+    elif selection.axes[:1] == (0,) and selection.ranges[0] == range(len(array)):
+        _write_to_every_row(array, selection, new, given)
     else:
-        array._replace_rows(put, part, _exact_of(new, given))
+        array._replace_rows(put, selection, _exact_of(new, given))
 
 
-def _is_broadcast_to(shape: tuple[int, ...], shape_of_part: tuple[int, ...]) -> bool:
-    lengths = zip(reversed(shape), reversed(shape_of_part), strict=False)
-    return len(shape) <= len(shape_of_part) and all(n in (1, m) for n, m in lengths)
+def _is_broadcast_to(shape: tuple[int, ...], selected_shape: tuple[int, ...]) -> bool:
+    lengths = zip(reversed(shape), reversed(selected_shape), strict=False)
+    return len(shape) <= len(selected_shape) and all(n in (1, m) for n, m in lengths)
 
 
 def _has_row_for_each(given: Any, ndim: int) -> bool:
@@ -81,37 +81,37 @@ def _write_rows_of_slice(array: Array, positions: range, new: Any, given: Any) -
         numbers = positions_of((positions.start, positions.step, len(positions)))
         array._replace_rows(_write_rows, _value_with_room(given), numbers)
     else:
-        length = _window(positions, array._current_with_room)
-        array._replace_rows(_write_one, _exact_of(new, given), _numbers_of(positions), length)
+        width = _window(positions, array._current_with_room)
+        array._replace_rows(_write_one, _exact_of(new, given), _numbers_of(positions), width)
 
 
-def _write_to_every_row(array: Array, part: Selection, new: Any, given: Any) -> None:
+def _write_to_every_row(array: Array, selection: Selection, new: Any, given: Any) -> None:
     """Write to a part of every row, such as a column, in rows that do not count, too."""
-    length = len(array._current_with_room)
-    every_row = Selection((range(length), *part.ranges[1:]), part.axes)
-    if _has_row_for_each(given, len(part.shape)):
-        written = with_rows(given.memory if isinstance(given, Rows) else given, length)
+    capacity = len(array._current_with_room)
+    every_row = Selection((range(capacity), *selection.ranges[1:]), selection.axes)
+    if _has_row_for_each(given, len(selection.shape)):
+        written = with_rows(given.memory if isinstance(given, Rows) else given, capacity)
     else:
         written = _exact_of(new, given)
     array._replace_rows(put, every_row, written)
 
 
-def write_number(array: Array, part: Selection, number: complex) -> bool:
+def write_number(array: Array, selection: Selection, number: complex) -> bool:
     """Write a number to rows of an exact array, by a program for many numbers of rows.
 
     False is returned where the program for this number of rows alone is as good.
     """
-    count = len(part.ranges[0])
+    count = len(selection.ranges[0])
     is_of_few_lengths = rows_in(count) == count or count == array.shape[0]
     if array._view or is_of_few_lengths or not is_possible():
         return False
     value = array._current
-    if not takes_room(value) or not is_of_rows_alone(part, value.shape):
+    if not takes_room(value) or not is_of_rows_alone(selection, value.shape):
         return False
     given = values_for(number, value)
-    length = _window(part.ranges[0], value)
+    width = _window(selection.ranges[0], value)
     del value  # so that nobody else holds it
-    array._replace(_write_one, given, _numbers_of(part.ranges[0]), length)
+    array._replace(_write_one, given, _numbers_of(selection.ranges[0]), width)
     return True
 
 
@@ -138,16 +138,16 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
     has_room = array._has_room()
     value = array._value_with_room if has_room else array._value  # which is written to
     given = _given(new, value)
-    length = len(value)
+    capacity = len(value)
     del value  # so that nobody else holds it
     if not has_room and not isinstance(given, Rows):
         return False
     chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
-    if isinstance(chosen, Rows) and len(chosen.value) > length:
+    if isinstance(chosen, Rows) and len(chosen.value) > capacity:
         chosen = None if has_room else chosen.exact()
     if chosen is None:
         return False
-    is_true = value_of_content(chosen, length, "zero")
+    is_true = value_of_content(chosen, capacity, "zero")
     axes_behind = array.ndim - mask.ndim
     has_value_per_true = len(given.shape) > axes_behind and given.shape[-axes_behind - 1] != 1
     if has_value_per_true:
@@ -186,10 +186,10 @@ def _value_for_positions(array: Array, places: Rows, new: Any) -> Any:
     content = content_of(new) if isinstance(new, Array) else None
     if content is None or new.shape != (places.count, *array.shape[1:]):
         return None
-    length = len(places.value)
+    capacity = len(places.value)
     value = value_of_content(content)
     refuse_complex(value.dtype, array.dtype)
-    return None if len(value) > length else with_rows(value, length)
+    return None if len(value) > capacity else with_rows(value, capacity)
 
 
 @takes_pending
@@ -210,9 +210,9 @@ def _write_rows(buffer, new, numbers, made):
 
 
 @takes_pending
-def _write_one(buffer, new, numbers, length, made):
+def _write_one(buffer, new, numbers, width, made):
     with x64_for(buffer.dtype, new.dtype):
-        return _with_one_at(made, buffer, new, numbers, length)
+        return _with_one_at(made, buffer, new, numbers, width)
 
 
 def _rows_written(buffer, new, numbers):
@@ -225,12 +225,12 @@ def _rows_written(buffer, new, numbers):
     return buffer.at[where_to].set(new, mode="drop", unique_indices=True)
 
 
-def _one_written(buffer, new, numbers, length):
+def _one_written(buffer, new, numbers, width):
     """Write the same row, or a number, at positions among as many rows."""
     start, step, count = numbers
-    first = jnp.clip(start, 0, buffer.shape[0] - length)
-    window = lax.dynamic_slice_in_dim(buffer, first, length)
-    distance = first + lax.iota(np.int32, length) - start
+    first = jnp.clip(start, 0, buffer.shape[0] - width)
+    window = lax.dynamic_slice_in_dim(buffer, first, width)
+    distance = first + lax.iota(np.int32, width) - start
     number = distance // step
     is_written = (number * step == distance) & (number >= 0) & (number < count)
     is_written = is_written.reshape(-1, *(1,) * (buffer.ndim - 1))

@@ -17,8 +17,9 @@ import jaxapi
 from ..._core._checks import refuse_values
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._exact import exact_norm
-from ..._core._programs import compiled, is_traced
+from ..._core._programs import any_traced, compiled, is_traced
 from ..._interop import as_array
+from ..._spaced._linspace import spaced_as_numpys
 from ...linalg._matrices import full_precision
 from ...mutable._capacity._rows import Rows
 from ...mutable._capacity._selecting import value_of_content
@@ -647,7 +648,7 @@ def _counts_of(x, weights, minlength, length, dtype):
 def _edges(a, bins, range, weights=None, count=None):
     """Return the edges of bins, which NumPy makes of the smallest and the largest element that count."""
     if is_traced(a) or is_traced(bins):
-        return jnp.histogram_bin_edges(a, bins, range, weights)
+        return _traced_edges(as_floats(a), bins, range, weights)
     if range is not None:
         range = [np.asarray(limit)[()] if isinstance(limit, jax.Array) else limit for limit in range]
     if not isinstance(bins, str):
@@ -666,6 +667,26 @@ def _edges(a, bins, range, weights=None, count=None):
         weights = np.asarray(weights)
     edges = np.histogram_bin_edges(a, bins, range, weights)
     return jnp.asarray(edges, narrowed(edges.dtype, a))
+
+
+def _traced_edges(a, bins, range, weights):
+    """Return the edges as NumPy spaces them; those that are given as they are."""
+    if not isinstance(bins, str) and np.ndim(bins) == 1:
+        return jnp.asarray(bins)
+    if is_traced(bins) or isinstance(bins, str) or (range is not None and any_traced(*range)):
+        return jnp.histogram_bin_edges(a, bins, range, weights)
+    if range is not None or not a.size:
+        edges = np.histogram_bin_edges(np.empty(0, a.dtype), bins, range)
+        return jnp.asarray(edges, narrowed(edges.dtype, a))
+    refuse(bins < 1, ValueError, "`bins` must be positive, when an integer")
+    least = a.min()
+    greatest = a.max()
+    is_one_number = least == greatest
+    return spaced_as_numpys(
+        jnp.where(is_one_number, least - 0.5, least),
+        jnp.where(is_one_number, greatest + 0.5, greatest),
+        int(bins) + 1,
+    )
 
 
 def _counted(columns, edges, weights, dtype, density, is_inside: Any = True):

@@ -278,6 +278,7 @@ def test_selections(count):
         check(lambda xp, x: xp.flip(x, 0), x)
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_rolling(xp):
     for count in COUNTS:
@@ -287,6 +288,10 @@ def test_rolling(xp):
                 assert_mutable(xp.roll(x, shift, axis=0), np.roll(host, shift, axis=0))
                 assert has_room(xp.roll(x, shift, axis=0))
             assert_mutable(xp.roll(x, 2), np.roll(host, 2))
+            if count == COUNTS[0]:
+                for shift in (2**40, -(2**33) - 3):  # which int32 does not hold
+                    for axis in (None, 0, -1):
+                        assert_mutable(xp.roll(x, shift, axis=axis), np.roll(host, shift, axis=axis))
             assert_mutable(xp.roll(x, 1, axis=-1), np.roll(host, 1, axis=-1))
             with pytest.raises(ValueError, match="axis"):
                 xp.roll(x, 1, axis=2)
@@ -352,6 +357,69 @@ def test_positions_in_its_own_numbers():
     counts.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         xp.add.at(counts, xp.asarray(places), xp.ones(70, dtype="int32"))
+
+
+def test_options_that_are_equal_and_not_the_same():
+    """A program for 0.0 is none for -0.0, and NaN is one option."""
+    xp = jaxapi.numpy
+    host = numbers_of(70)
+    host[::7] = np.nan
+    host[3] = np.inf
+    x = xp.asarray(host)
+    assert has_room(x)
+    for nan in (0.0, -0.0, 1, True, 1.0, np.nan, np.nan):
+        found = np.asarray(xp.nan_to_num(x, nan=nan, posinf=nan))
+        expected = np.nan_to_num(host, nan=nan, posinf=nan)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+@pytest.mark.daily
+def test_operands_that_are_no_arrays():
+    xp = jaxapi.numpy
+    host = numbers_of(70, "int32")
+    x = xp.asarray(host)
+    for ordered in ([1, 3, 5], np.asarray([1, 3, 5]), [1.5, 2.5], 3):
+        check_same_or_error(lambda np, x, ordered=ordered: np.searchsorted(ordered, x), host, x)
+    for others in ([1, 3], 3, (1, 2), np.asarray([3]), 2.5):
+        check_same_or_error(lambda np, x, others=others: np.isin(x, others), host, x)
+        check_same_or_error(lambda np, x, others=others: np.isin(others, x), host, x)
+    for counts in (2, [2] * 70, (1, 2), host, abs(host) % 3):
+        check_same_or_error(lambda np, x, counts=counts: np.repeat(x, counts), host, x)
+    for places in ([0, 69, -70], 70, np.asarray([[1, 2], [3, 4]])):
+        check_same_or_error(lambda np, x, places=places: np.take(x, places), host, x)
+    for shift in (True, np.int64(3), [1], (1, 2)):
+        check_same_or_error(lambda np, x, shift=shift: np.roll(x, shift), host, x)
+
+
+def check_same_or_error(function, host, x):
+    """Compare with NumPy, or see an error where it has one."""
+    try:
+        expected = function(np, host)
+    except Exception:
+        with pytest.raises((IndexError, TypeError, ValueError)):
+            function(jaxapi.numpy, x)
+        return
+    np.testing.assert_array_equal(np.asarray(function(jaxapi.numpy, x)), expected)
+
+
+def test_writes_of_other_dtypes_to_positions_that_come_again():
+    xp = jaxapi.numpy
+    places = np.arange(70) % 5
+    for dtype, other in (
+        ("float32", "int32"),
+        ("float32", "bool"),
+        ("int32", "uint8"),
+        ("float64", "float32"),
+    ):
+        for name in ("add", "maximum", "multiply", "subtract"):
+            host = np.arange(1, 8).astype(dtype)
+            values = (np.arange(70) % 3).astype(other)
+            with jax.enable_x64(True):
+                x = xp.asarray(host.copy())
+                getattr(xp, name).at(x, xp.asarray(places), xp.asarray(values))
+            getattr(np, name).at(host, places, values)
+            np.testing.assert_array_equal(np.asarray(x), host)
 
 
 @pytest.mark.daily

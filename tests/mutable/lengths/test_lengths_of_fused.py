@@ -206,6 +206,12 @@ def test_numbers_of_rows_that_a_dtype_does_not_hold(xp):
         np.testing.assert_array_equal(np.asarray(fused(xp.asarray(host))), host + count)
     with pytest.raises(OverflowError):
         fused(xp.asarray(np.zeros(130, np.int8)))
+    with jax.enable_x64(False):
+        large = xp.fuse(lambda x: x + x.shape[0] * 2**25)
+        host = np.zeros(60, np.int32)
+        np.testing.assert_array_equal(np.asarray(large(xp.asarray(host))), host + 60 * 2**25)
+        with pytest.raises(OverflowError):
+            large(xp.asarray(np.zeros(70, np.int32)))
 
 
 def add_scaled(np, x, y):
@@ -335,11 +341,45 @@ def test_64_bits_without_x64_mode(xp, dtype):
             np.testing.assert_allclose(np.asarray(found), host * host + host, rtol=1e-15)
 
 
+def smoothed(xp, places, x, y):
+    weights = xp.exp(-((places[:, None] - x[None, :]) ** 2))
+    return weights @ y / xp.sum(weights, axis=1)
+
+
+def joined(xp, places, x, y):
+    return xp.concat([x[1:], places * xp.sum(y), x / x.shape[0]])
+
+
+def nearest(xp, places, x, y):
+    return xp.argmin(xp.abs(places[:, None] - x[None, :]), axis=1), xp.max(places) - xp.sum(y) / y.shape[0]
+
+
+def of_all_pairs(xp, places, x, y):
+    return xp.mean(places[:, None] * x[None, :])
+
+
+@NAMESPACES
+@pytest.mark.parametrize("function", [smoothed, joined, nearest, of_all_pairs])
+def test_two_lengths(xp, function):
+    fused = xp.fuse(lambda places, x, y: function(xp, places, x, y))
+    rng = np.random.default_rng(0)
+    for first, second in ((17, 70), (70, 17), (70, 73), (73, 73)):
+        hosts = [rng.normal(size=n).astype(np.float32) for n in (first, second, second)]
+        found = fused(*map(xp.asarray, hosts))
+        expected = function(np, *hosts)
+        parts = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
+        for made, right in parts:
+            np.testing.assert_allclose(np.asarray(made), right, rtol=1e-4, atol=1e-5)
+
+
 def test_errors_are_those_of_exact_arrays():
     @mutable.fuse
     def changes(x, y):
         y += x
 
+    added = mutable.fuse(lambda x, y: x + y)
+    with pytest.raises(ValueError, match="73"):
+        added(mutable.asarray(data_of(70)), mutable.asarray(data_of(73)))
     x = mutable.asarray(data_of(70))
     with pytest.raises(TypeError, match="cannot be changed"):
         changes(x, jax.numpy.asarray(data_of(70)))

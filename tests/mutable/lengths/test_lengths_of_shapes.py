@@ -244,6 +244,45 @@ def test_a_number_that_is_that_of_the_rows_changes_no_dtype():
         assert [each.dtype for each in made] == [np.float32, np.int32, np.float32]
 
 
+JOINED = [
+    lambda xp, x, y: xp.concat([x, y[1:], x]),
+    lambda xp, x, y: xp.concat([x[:, None], y[:, None]]),
+    lambda xp, x, y: xp.sort(xp.concat([y, x])),
+    lambda xp, x, y: xp.sum(x) - xp.vecdot(y, y),
+]
+JOINED_BY_NUMPY = [
+    lambda xp, x, y: xp.append(x, y),
+    lambda xp, x, y: xp.hstack([x, y, y]),
+    lambda xp, x, y: xp.union1d(x, y),
+    lambda xp, x, y: xp.einsum("i,j->i", x, y),
+    lambda xp, x, y: xp.setdiff1d(x, y[::2]),
+]
+
+
+@pytest.mark.daily
+def test_two_lengths():
+    for first, second in ((17, 70), (70, 17), (70, 73)):
+        hosts = [arrays(np, first)[1], arrays(np, second)[1]]
+        for xp in (jaxapi.numpy, mutable):
+            given = list(map(xp.asarray, hosts))
+            for statement in JOINED if xp is mutable else [*JOINED, *JOINED_BY_NUMPY]:
+                found = np.asarray(statement(xp, *given))
+                np.testing.assert_allclose(found, statement(np, *hosts), rtol=1e-4, atol=1e-4)
+
+
+def test_rows_that_do_not_count_do_not_add_up():
+    """What is appended again and again has a buffer for what counts."""
+    for xp in (jaxapi.numpy, mutable):
+        host = arrays(np, 70)[1]
+        x = xp.asarray(host)
+        for count in range(17, 40):
+            more = arrays(np, count)[1]
+            x = xp.concat([x, xp.asarray(more)])
+            host = np.concatenate([host, more])
+        np.testing.assert_array_equal(np.asarray(x), host)
+        assert len(x._rows().value) <= 2 * len(x)
+
+
 def test_errors_are_those_of_exact_arrays():
     xp = jaxapi.numpy
     x, v, _ = arrays(xp, 70)

@@ -4,6 +4,7 @@ Each program runs first for the lengths that it may compile for, and then for ot
 rule, by the sizes that points are padded to: tests/spatial/test_lengths.py.
 """
 
+import itertools
 import warnings
 
 import jax
@@ -311,6 +312,37 @@ def test_programs_of_libraries():
 
     with jax.enable_x64(False):
         results_of_new_lengths(run, (70, 81), (66, 67, 75, 79))
+
+
+def of_pairs(xp, smooth, places, x, y):
+    """Compute what takes arrays of two lengths."""
+    both = xp.concat([places, x])
+    return [
+        xp.sum(smooth(places, x, y)),
+        xp.sum(xp.sort(both)),
+        xp.sum(xp.isin(places, x), dtype=np.int32),
+        xp.sum(xp.searchsorted(xp.sort(x), places), dtype=np.int32),
+        xp.max(both) - xp.min(x),
+    ]
+
+
+@pytest.mark.daily
+@NAMESPACES
+def test_pairs_of_lengths(xp):
+    """Of 64 calls none compiles after the 16th."""
+    smooth = xp.fuse(lambda places, x, y: xp.exp(-((places[:, None] - x[None, :]) ** 2)) @ y)
+
+    def run(pair):
+        hosts = [numbers_of(count) for count in (pair[0], pair[1], pair[1])]
+        return [np.asarray(each) for each in of_pairs(xp, smooth, *map(xp.asarray, hosts))]
+
+    rng = np.random.default_rng(0)
+    first = itertools.product((130, 192, 200, 256), (131, 192, 201, 256))
+    pairs = [*first, *rng.integers(129, 256, (48, 2)).tolist()]
+    found = results_of_new_lengths(run, pairs[:16], pairs[16:])
+    places, x = [numbers_of(count) for count in pairs[-1]]
+    expected = np.sum(np.exp(-((places[:, None] - x) ** 2)) @ x)
+    np.testing.assert_allclose(found[-1][0], expected, rtol=1e-3, atol=1e-3)
 
 
 # --- writes to exact arrays -----------------------------------------------------------------------------

@@ -1,0 +1,282 @@
+"""How the lines of a batch run: one by one, or, when the same lines come again, as one program.
+
+The bits are the same. In the one program there is a barrier with a fixed layout behind every line: XLA sees
+nothing across it that it could compute in another way.
+"""
+
+import collections
+import itertools
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+from jax import lax
+from jax.experimental.layout import Layout, with_layout_constraint
+
+from .._core._programs import compiled
+
+if TYPE_CHECKING:
+    from ._batches import Line, LineProgram
+
+__all__ = ["SMALL", "Run"]
+
+SMALL = 2**16  # bytes that are copied as fast as they are written in place
+
+_PROGRAMS_KEPT = 256
+_MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
+_WORTH_A_PROGRAM = 3  # lines
+
+# A result of a line, by the numbers of both; or the number of an array that the batch was given.
+_Operand = tuple[int, int] | int
+_Plan = tuple[tuple["LineProgram", tuple[_Operand, ...]], ...]
+
+
+class Run:
+    """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when it is asked again."""
+
+    def __init__(self, lines: "list[Line]", arrays: list[Any]):
+        """Take lines, and the arrays that they are given, which nobody else may need."""
+        for number, line in enumerate(lines):
+            line.number = number
+        self._lines = lines
+        self._arrays = arrays
+        self._together: list[Any] = []  # what the one program returned, once it ran
+        self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
+        self._program = _program_of(lines) if len(lines) >= _WORTH_A_PROGRAM else None
+
+    def finish(self) -> None:
+        """Give a value, or the error that is raised instead, to all results that somebody has."""
+        wanted = [line for line in self._lines if line.wanted()]
+        if not wanted:
+            return
+        if self._program is not None and not self._each and not self._together:
+            self._program.run(self._arrays, [line.number for line in wanted], self._together)
+        if not self._together:
+            self._finish_each(wanted)
+            return
+        made = self._program.results(self._together[0])  # type: ignore[union-attr]
+        for line in wanted:
+            _finish(line, made[line.number])
+
+    def _finish_each(self, wanted: "list[Line]") -> None:
+        """Run line by line; what depends on one that fails raises its error when it is asked for."""
+        needed = _Needed(self._lines, wanted)
+        for line in self._lines:
+            if line.number not in needed.last_uses:
+                if line.number == len(self._each):
+                    self._each.append(None)
+                continue
+            if line.number == len(self._each):
+                self._run_line(line, needed)
+            if self._each[line.number] is not None:
+                _finish(line, self._each[line.number])
+            for number in needed.lines_read_last_by(line):
+                self._each[number] = None
+
+    def _run_line(self, line: "Line", needed: "_Needed") -> None:
+        """Append what a line returns, or the error that it raises."""
+        operands = []
+        for x in line.operands:
+            if type(x) is tuple:
+                source, index = x
+                made = self._each[source.number]
+                if isinstance(made, Exception):
+                    self._each.append(made)
+                    return
+                operands.append(source.program.results(made)[index])
+            else:
+                operands.append(self._arrays[x])
+        reuses = self._may_reuse(line, operands[0], needed) if operands else False
+        try:
+            if reuses:  # in the same call of C that deletes the operand, which Ctrl-C cannot end
+                program = line.program.reusing.jitted()
+                self._each.extend(itertools.starmap(program, [line.program.arguments(operands)]))
+            else:
+                self._each.append(line.program(operands))
+        except Exception as error:
+            self._each.append(error)
+
+    def _may_reuse(self, line: "Line", value: Any, needed: "_Needed") -> bool:
+        """Whether a line may use the memory of its first operand: nobody else has it, or will read it."""
+        if line.program.reusing is None or getattr(value, "nbytes", 0) <= SMALL:
+            return False
+        x = line.operands[0]
+        if line.operands.count(x) > 1:
+            return False
+        if type(x) is tuple:
+            source, _ = x
+            is_last = needed.last_uses[source.number] == line.number and not source.wanted()
+            return is_last and source.program.is_one and _holders(value) == _HELD_BY_A_RUN
+        return needed.last_readers[x] == line.number and _holders(value) == _HELD_BY_A_RUN
+
+
+def _finish(line: "Line", made: Any) -> None:
+    """Give what a line returned, or the error that it raised, to who has its results."""
+    for pending in line.wanted():
+        if isinstance(made, Exception):
+            pending.finish(None, made)
+        else:
+            pending.finish(line.program.results(made)[pending.index])
+
+
+def _holders(value: Any) -> int:
+    return sys.getrefcount(value)
+
+
+def _count_in_a_run() -> int:
+    """Return what `_holders` tells `Run._may_reuse` of a value that is in a list, and an operand, alone."""
+    values = [object()]
+    operands = [values[0]]
+
+    def may_reuse(value: Any) -> int:
+        return _holders(value)
+
+    return may_reuse(operands[0])
+
+
+# Without the GIL the count would prove nothing.
+_HELD_BY_A_RUN = _count_in_a_run() if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
+
+
+class _Needed:
+    """Which lines have to run, and who reads what last."""
+
+    def __init__(self, lines: "list[Line]", wanted: "list[Line]"):
+        """Go back from the lines whose results somebody has."""
+        self.last_uses = {line.number: line.number for line in wanted}  # of lines
+        self.last_readers: dict[int, int] = {}  # of arrays
+        self._read_last: dict[int, list[int]] = {}
+        for line in reversed(lines):
+            if line.number not in self.last_uses:
+                continue
+            for x in line.operands:
+                if type(x) is tuple:
+                    number = x[0].number
+                    self.last_uses[number] = max(self.last_uses.get(number, -1), line.number)
+                else:
+                    self.last_readers.setdefault(x, line.number)
+        for number, reader in self.last_uses.items():
+            self._read_last.setdefault(reader, []).append(number)
+
+    def lines_read_last_by(self, line: "Line") -> list[int]:
+        """Return the numbers of lines whose results nobody reads behind this one."""
+        return self._read_last.get(line.number, [])
+
+
+class _Program:
+    """Lines that were seen, compiled as one program from the second time on."""
+
+    def __init__(self, plan: _Plan):
+        """Take a program of each line, and its operands."""
+        self._plan = plan
+        self._was_seen = False
+        self._kept: list[int] = []  # the lines whose results are returned
+        self._variants = 0
+        self._compiled: dict[tuple[int, ...], Any] = {}  # by the arrays whose memory is used
+        first_operands = [operands[0] for program, operands in plan if program.reusing is not None]
+        self._written = sorted({x for x in first_operands if type(x) is int})
+
+    def run(self, arrays: list[Any], wanted: list[int], made: list[Any]) -> None:
+        """Append what the program returns; nothing where lines run one by one, as one that fails raises."""
+        if not self._was_seen:
+            self._was_seen = True
+            return
+        if not set(wanted) <= set(self._kept):
+            if self._variants == _MOST_VARIANTS:
+                return
+            self._variants += 1
+            self._kept = sorted({*self._kept, *wanted})
+            self._compiled.clear()
+        donated = self._donated(arrays)
+        program = self._compiled.get(donated)
+        if program is None:
+            program = self._compiled[donated] = self._compile(donated)
+        given = [None if number in donated else x for number, x in enumerate(arrays)]
+        spent = [arrays[number] for number in donated]
+        try:
+            made.extend(itertools.starmap(program, [(given, spent)]))
+        except Exception as error:
+            if any(x.is_deleted() for x in spent):
+                made.append(error)
+
+    def results(self, made: Any) -> dict[int, Any]:
+        """Return what each line that is kept returned."""
+        if isinstance(made, Exception):
+            return dict.fromkeys(self._kept, made)
+        return dict(zip(self._kept, made, strict=True))
+
+    def _donated(self, arrays: list[Any]) -> tuple[int, ...]:
+        """Return the arrays that are written to, nobody else has, and that a result can take the place of."""
+        room = collections.Counter()
+        for number in self._kept:
+            room.update(self._plan[number][0].kinds)
+        donated = []
+        for number in self._written:
+            value = arrays[number]
+            if value.nbytes <= SMALL or _holders(value) != _HELD_BY_A_RUN:
+                continue
+            kind = next((kind for kind in room if kind.is_of(value) and room[kind]), None)
+            if kind is not None:
+                room[kind] -= 1
+                donated.append(number)
+        return tuple(donated)
+
+    def _compile(self, donated: tuple[int, ...]) -> Any:
+        plan = self._plan
+        kept = self._kept
+        needed = _needed_by(plan, kept)
+
+        def statements(given: list[Any], spent: list[Any]) -> list[Any]:
+            arrays = dict(enumerate(given)) | dict(zip(donated, spent, strict=True))
+            made: list[Any] = []
+            for number, (program, operands) in enumerate(plan):
+                result = None
+                if number in needed:
+                    values = [
+                        plan[x[0]][0].results(made[x[0]])[x[1]] if type(x) is tuple else arrays[x]
+                        for x in operands
+                    ]
+                    result = jax.tree.map(_sealed, program(values))
+                made.append(result)
+            return [made[number] for number in kept]
+
+        return compiled(statements, donate_argnums=1).jitted()
+
+
+def _needed_by(plan: _Plan, kept: Sequence[int]) -> set[int]:
+    """Return the lines that those read that are kept, and these."""
+    needed = set(kept)
+    for number in reversed(range(len(plan))):
+        if number in needed:
+            needed.update(x[0] for x in plan[number][1] if type(x) is tuple)
+    return needed
+
+
+def _sealed(value: jax.Array) -> jax.Array:
+    """Return a value that is computed as it is alone: nothing is moved or rewritten across a barrier."""
+    in_order = with_layout_constraint(value, Layout(major_to_minor=tuple(range(value.ndim))))
+    return lax.optimization_barrier(in_order)
+
+
+_programs: collections.OrderedDict[_Plan, _Program] = collections.OrderedDict()
+_programs_lock = threading.Lock()
+
+
+def _program_of(lines: "list[Line]") -> _Program:
+    """Return the program of lines, which was there if they came before."""
+    plan = []
+    for line in lines:
+        operands = [(x[0].number, x[1]) if type(x) is tuple else x for x in line.operands]
+        plan.append((line.program, tuple(operands)))
+    key = tuple(plan)
+    with _programs_lock:
+        program = _programs.get(key)
+        if program is None:
+            program = _programs[key] = _Program(key)
+            if len(_programs) > _PROGRAMS_KEPT:
+                _programs.popitem(last=False)
+        else:
+            _programs.move_to_end(key)
+        return program
