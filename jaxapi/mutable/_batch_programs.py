@@ -77,17 +77,11 @@ class Run:
 
     def _run_line(self, line: "Line", needed: "_Needed") -> None:
         """Append what a line returns, or the error that it raises."""
-        operands = []
-        for x in line.operands:
-            if type(x) is tuple:
-                source, index = x
-                made = self._each[source.number]
-                if isinstance(made, Exception):
-                    self._each.append(made)
-                    return
-                operands.append(source.program.results(made)[index])
-            else:
-                operands.append(self._arrays[x])
+        operands = [self._operand(x) for x in line.operands]
+        error = next((x for x in operands if isinstance(x, Exception)), None)
+        if error is not None:
+            self._each.append(error)
+            return
         reuses = self._may_reuse(line, operands[0], needed) if operands else False
         try:
             if reuses:  # in the same call of C that deletes the operand, which Ctrl-C cannot end
@@ -97,6 +91,14 @@ class Run:
                 self._each.append(line.program(operands))
         except Exception as error:
             self._each.append(error)
+
+    def _operand(self, x: Any) -> Any:
+        """Return the value of an operand, or the error of the line that makes it."""
+        if type(x) is not tuple:
+            return self._arrays[x]
+        source, index = x
+        made = self._each[source.number]
+        return made if isinstance(made, Exception) else source.program.results(made)[index]
 
     def _may_reuse(self, line: "Line", value: Any, needed: "_Needed") -> bool:
         """Whether a line may use the memory of its first operand: nobody else has it, or will read it."""
