@@ -54,7 +54,7 @@ def refuse_objects(result: np.ndarray, operands: Any) -> None:
         return
     values = itertools.chain(result.flat, (x for x in operands if isinstance(x, numbers.Number)))
     strange = next((repr(x) for x in values if not isinstance(x, _OF_NUMBERS)), "Python objects")
-    if strange == "Python objects" and any(type(x) is int for x in result.flat):
+    if any(type(x) is int and not _INT64_MIN <= x <= _UINT64_MAX for x in result.flat):
         raise TypeError(
             "integers beyond 64 bits are Python objects to NumPy: pass floats, as float(x), or smaller ones"
         )
@@ -64,6 +64,8 @@ def refuse_objects(result: np.ndarray, operands: Any) -> None:
     )
 
 
+_INT64_MIN = np.iinfo(np.int64).min
+_UINT64_MAX = np.iinfo(np.uint64).max
 _OF_NUMBERS = (int, float, complex, np.generic, np.ndarray, list, tuple)
 
 
