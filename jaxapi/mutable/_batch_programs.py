@@ -34,7 +34,7 @@ _Plan = tuple[tuple["LineProgram", tuple[_Operand, ...]], ...]
 
 
 class Run:
-    """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when it is asked again."""
+    """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when asked again."""
 
     def __init__(self, lines: "list[Line]", arrays: list[Any]):
         """Take lines, and the arrays that they are given, which nobody else may need."""
@@ -82,7 +82,7 @@ class Run:
         if error is not None:
             self._each.append(error)
             return
-        reuses = self._may_reuse(line, operands[0], needed) if operands else False
+        reuses = self._may_reuse(line, operands, needed)
         try:
             if reuses:  # in the same call of C that deletes the operand, which Ctrl-C cannot end
                 program = line.program.reusing.jitted()
@@ -100,9 +100,9 @@ class Run:
         made = self._each[source.number]
         return made if isinstance(made, Exception) else source.program.results(made)[index]
 
-    def _may_reuse(self, line: "Line", value: Any, needed: "_Needed") -> bool:
+    def _may_reuse(self, line: "Line", operands: list[Any], needed: "_Needed") -> bool:
         """Whether a line may use the memory of its first operand: nobody else has it, or will read it."""
-        if line.program.reusing is None or getattr(value, "nbytes", 0) <= SMALL:
+        if line.program.reusing is None or getattr(operands[0], "nbytes", 0) <= SMALL:
             return False
         x = line.operands[0]
         if line.operands.count(x) > 1:
@@ -110,8 +110,10 @@ class Run:
         if type(x) is tuple:
             source, _ = x
             is_last = needed.last_uses[source.number] == line.number and not source.wanted()
-            return is_last and source.program.is_one and _holders(value) == _HELD_BY_A_RUN
-        return needed.last_readers[x] == line.number and _holders(value) == _HELD_BY_A_RUN
+            is_read_last = is_last and source.program.is_one
+        else:
+            is_read_last = needed.last_readers[x] == line.number
+        return is_read_last and sys.getrefcount(operands[0]) == _IN_ONE_LIST + 1
 
 
 def _finish(line: "Line", made: Any) -> None:
@@ -123,23 +125,13 @@ def _finish(line: "Line", made: Any) -> None:
             pending.finish(line.program.results(made)[pending.index])
 
 
-def _holders(value: Any) -> int:
-    return sys.getrefcount(value)
-
-
-def _count_in_a_run() -> int:
-    """Return what `_holders` tells `Run._may_reuse` of a value that is in a list, and an operand, alone."""
+def _count_in_a_list() -> int:
     values = [object()]
-    operands = [values[0]]
-
-    def may_reuse(value: Any) -> int:
-        return _holders(value)
-
-    return may_reuse(operands[0])
+    return sys.getrefcount(values[0])
 
 
 # Without the GIL the count would prove nothing.
-_HELD_BY_A_RUN = _count_in_a_run() if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
+_IN_ONE_LIST = _count_in_a_list() if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
 
 
 class _Needed:
@@ -216,10 +208,9 @@ class _Program:
             room.update(self._plan[number][0].kinds)
         donated = []
         for number in self._written:
-            value = arrays[number]
-            if value.nbytes <= SMALL or _holders(value) != _HELD_BY_A_RUN:
+            if arrays[number].nbytes <= SMALL or sys.getrefcount(arrays[number]) != _IN_ONE_LIST:
                 continue
-            kind = next((kind for kind in room if kind.is_of(value) and room[kind]), None)
+            kind = next((kind for kind in room if kind.is_of(arrays[number]) and room[kind]), None)
             if kind is not None:
                 room[kind] -= 1
                 donated.append(number)

@@ -33,7 +33,7 @@ from . import _host_way as host_way
 from ._batch_programs import Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", "line_of", "recorded"]
-__all__ += ["run_all", "takes_pending"]
+__all__ += ["WAITS", "attempt_of", "run_all", "takes_pending"]
 
 _SHORTEST = 16  # lines that are run because their first statement comes again
 _LONGEST = 400  # lines
@@ -263,26 +263,36 @@ class _Batch:
         self.device: Any = None
         self.is_open = True
         self.is_x64 = is_x64
+        self._is_busy = False  # while a call is recorded
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
         self._lines: list[Line] = []
         self._arrays: list[Any] = []
-        self._kinds: list[Kind] = []
-        self._numbers: dict[int, int] = {}  # of arrays, by their identities
+        self._known: dict[int, tuple[int, Kind]] = {}  # the numbers and kinds of arrays, by their identities
         self._first_place: _Place | None = None
-        self._run: Run | None = None  # once it is closed, until all is done
+        self._run: Run | None = None  # once it is closed
+        self._is_done = False
         self._bytes = 0
         _waiting.add(self)
 
     def has(self, array: Any) -> bool:
         """Whether a line reads an array."""
-        return id(array) in self._numbers
+        return id(array) in self._known
 
     def record(self, program: Any, static: frozenset[int], args: Sequence[Any]) -> Any:
         """Add a line for a call, and return what it makes.
 
         None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
         """
+        if self._is_busy:  # a finalizer, or a signal's handler, is called in the middle of another call
+            return None
+        self._is_busy = True
+        try:
+            return self._recorded(program, static, args)
+        finally:
+            self._is_busy = False
+
+    def _recorded(self, program: Any, static: frozenset[int], args: Sequence[Any]) -> Any:
         options = []
         operands: list[Any] = []
         kinds = []
@@ -297,43 +307,38 @@ class _Batch:
                     kinds.append(x.kind)
                     continue
                 x = x.value()
-            number = self._number_of(x)
-            if number is None:
+            known = self._known.get(id(x)) or self._known_array(x)
+            if known is None:
                 return _RUN_FIRST if self._lines else None
-            if number == _AT_ONCE:
+            if known is _AT_ONCE:
                 return None
+            number, kind = known
             operands.append(number)
-            kinds.append(self._kinds[number])
+            kinds.append(kind)
         line_program = line_program_of(program, tuple(options), tuple(kinds), self.is_x64)
         if line_program.nbytes > LARGE:
             return None
         return _RUN_FIRST if self._ends_with(line_program) else self._add(line_program, operands)
 
-    def _number_of(self, x: Any) -> int | None:
-        """Return the number of an array, which is kept until the batch has run.
+    def _known_array(self, x: Any) -> Any:
+        """Return the number and the kind of an array, which is kept until the batch has run.
 
         None is returned for an array elsewhere, `_AT_ONCE` for one that no line may wait for.
         """
         if not is_jax_array(x):
-            return self._number_of_host(x)
-        if is_traced(x):  # a value of a transformation that has ended, which JAX refuses
+            return self._known_number(x)
+        if is_traced(x) or id(x) in _lent:  # of a transformation that has ended, which JAX refuses
             return _AT_ONCE
-        number = self._numbers.get(id(x))
-        return self._number_of_new(x) if number is None else number
-
-    def _number_of_new(self, array: Any) -> int | None:
-        if id(array) in _lent:
-            return _AT_ONCE
-        sharding = array.sharding
+        sharding = x.sharding
         if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
             return None
         (device,) = sharding.device_set
         if self.device is None:
             self.device = device
-            self._is_bound = array.committed
-        elif device != self.device or (array.committed != self._is_bound and not self._takes_bound(array)):
+            self._is_bound = x.committed
+        elif device != self.device or (x.committed != self._is_bound and not self._takes_bound(x)):
             return None
-        return self._keep(array, _kind(array.shape, array.dtype, array.weak_type))
+        return self._keep(x, _kind(x.shape, x.dtype, x.weak_type))
 
     def _takes_bound(self, array: Any) -> bool:
         """Whether an array may come to others, of which some are bound to the device and some are not."""
@@ -342,8 +347,8 @@ class _Batch:
         self._is_bound = self._is_bound or array.committed
         return True
 
-    def _number_of_host(self, x: Any) -> int | None:
-        """Return the number of a number of Python's, or of NumPy's; `_AT_ONCE` for other memory."""
+    def _known_number(self, x: Any) -> Any:
+        """Return the same for a number of Python's, or of NumPy's; `_AT_ONCE` for other memory."""
         if type(x) in _NUMBERS:
             is_bool = type(x) is bool
             kind = _kind((), np.dtype(bool) if is_bool else default_dtype(type(x)), not is_bool)
@@ -354,12 +359,11 @@ class _Batch:
             return _AT_ONCE
         return self._keep(repeated(x, self.device), kind)
 
-    def _keep(self, x: Any, kind: Kind) -> int:
-        number = len(self._arrays)
+    def _keep(self, x: Any, kind: Kind) -> tuple[int, Kind]:
+        known = (len(self._arrays), kind)
         self._arrays.append(x)
-        self._kinds.append(kind)
-        self._numbers[id(x)] = number
-        return number
+        self._known[id(x)] = known
+        return known
 
     def _ends_with(self, program: LineProgram) -> bool:
         """Whether a call comes again to the statement of the first line, or enough is waiting."""
@@ -374,6 +378,8 @@ class _Batch:
         line = Line(self, program, operands)
         made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
         line.results = [weakref.ref(pending) for pending in made]
+        if not self.is_open:  # a finalizer has asked for a value meanwhile
+            return _RUN_FIRST
         self._lines.append(line)
         self._bytes += program.nbytes
         if self._first_place is None:
@@ -383,22 +389,23 @@ class _Batch:
     def run(self) -> None:
         """Compute what is still asked for; nothing, where that was done."""
         with self.lock:
-            if self.is_open:
-                self.is_open = False
-                self._run = Run(self._lines, self._arrays)
-            if self._run is None:
+            if self._is_done:
                 return
+            if self._run is None:
+                self._run = Run(self._lines, self._arrays)
+            self.is_open = False
             with eagerly(), x64_as(self.is_x64), _unchecked():
                 self._run.finish()
+            self._is_done = True
             self._run = None
             self._lines = []
             self._arrays = []
-            self._numbers = {}
+            self._known = {}
             _waiting.discard(self)
 
 
 _RUN_FIRST = object()
-_AT_ONCE = -1
+_AT_ONCE = object()
 
 
 @contextlib.contextmanager
@@ -438,14 +445,24 @@ def recorded(program: Any) -> Callable[..., Any]:
 
 def line_of(program: Any) -> Callable[..., Any]:
     """Return the same for callers that know that statements wait now."""
-    static = program.static_argnums
+    attempt = attempt_of(program)
 
     @functools.wraps(program)
     def call(*args: Any) -> Any:
-        made = _record(program, static, args)
+        made = attempt(*args)
         return program(*[concrete(x) for x in args]) if made is None else made
 
     return call
+
+
+def attempt_of(program: Any) -> Callable[..., Any]:
+    """Return what makes lines of calls, or returns None for one that has to run at once."""
+    static = program.static_argnums
+
+    def attempt(*args: Any) -> Any:
+        return _record(program, static, args)
+
+    return attempt
 
 
 def continued(program: Any) -> Callable[..., Any]:
@@ -457,6 +474,9 @@ def continued(program: Any) -> Callable[..., Any]:
         return line(*args) if Pending in map(type, args) else program(*args)
 
     return call
+
+
+WAITS = object()  # in the place of memory to use: the call is to be a line, or nothing is done
 
 
 def takes_pending(program: Any) -> Any:

@@ -21,7 +21,7 @@ from .._core._dtypes import refuse_complex, x64_for
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
-from ._batches import Pending, concrete, continued, line_of, recorded, takes_pending
+from ._batches import WAITS, Pending, attempt_of, concrete, continued, line_of, takes_pending
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
@@ -251,15 +251,19 @@ def on_any_mesh(arrays: int, keeps_sharding: bool = True):
 def compiled_pair(program, **options):
     """Compile a program twice: as it is, and for a list ``made`` reusing the memory of its first argument.
 
-    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python.
+    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python. For `WAITS` the
+    call is a line of a batch; None is returned where it cannot be one.
     """
     in_new_memory = compiled(program, **options)
     reusing = in_new_memory.reusing = compiled(program, donate_argnums=0, **options)
-    copying = recorded(in_new_memory)
+    copying = continued(in_new_memory)
+    attempt = attempt_of(in_new_memory)
 
     def run(made, *args):
         if made is None:
             return copying(*args)
+        if made is WAITS:
+            return attempt(*args)
         made.extend(itertools.starmap(reusing.jitted(), [map(concrete, args)]))
         return made[-1]
 

@@ -15,7 +15,7 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._batches import LARGE, Pending, concrete, is_recording, lend
+from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend
 from ._capacity._rows import (
     Buffer,
     Rows,
@@ -341,7 +341,9 @@ def _record_in(holder: Any, program, args) -> bool:
     before = holder.memory if type(holder) is Buffer else holder._current
     if before.nbytes > LARGE or holder._shared or is_traced(before):
         return False
-    new = program(before, *args, None)
+    new = program(before, *args, WAITS)
+    if new is None:
+        return False
     if type(new) is not Pending:
         if is_traced(new):
             _refuse_leak()

@@ -39,8 +39,8 @@ solve svd svdvals trace
 # Those whose programs depend on more around them, or that check values: they are no lines of a batch.
 _AT_ONCE = """
 allclose array_equal average choose convolve corrcoef correlate cov cross dot einsum inner kron matmul matvec
-multi_dot nanargmax nanargmin norm outer polyval repeat take take_along_axis tensordot trapezoid unravel_index vander vdot vecdot
-vecmat vector_norm
+multi_dot nanargmax nanargmin norm outer polyval repeat take take_along_axis tensordot trapezoid unravel_index
+vander vdot vecdot vecmat vector_norm
 """
 
 
