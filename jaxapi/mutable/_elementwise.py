@@ -28,9 +28,9 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._missing import _RENAMED
-from ._batches import concrete, is_recording
+from ._batches import concrete, is_recording, kind_of
 from ._promotion import cast
-from ._selection import Part, computed_of_parts
+from ._selection import Part, computed_of_parts, line_of_parts, operand_kinds, program_of_parts
 
 __all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase", "may_raise", "statement"]
 
@@ -38,6 +38,7 @@ _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
 # XLA's lose bits of float16, and NumPy's compute in float32.
 _COARSE = ("exp2", "log2", "log10", "logaddexp2")
+_LINES_KEPT = 1024  # of each function
 _COMPARISONS = frozenset(["equal", "greater", "greater_equal", "less", "less_equal", "not_equal"])
 
 
@@ -49,6 +50,10 @@ class Elementwise:
         self.name = name
         self._function = function
         self.numpys = numpys
+        self._may_be_line = numpys.nout == 1 and name != "power"  # which depends on numbers
+        line_program = functools.lru_cache(_LINES_KEPT)(self._line_program)
+        self._wide_program = functools.partial(line_program, True)
+        self._narrow_program = functools.partial(line_program, False)
 
     def __call__(
         self,
@@ -58,9 +63,11 @@ class Elementwise:
         may_wait: bool = False,
     ) -> Any:
         """Compute in NumPy's dtypes, or as if the result was of ``dtype``; where it may, as a line."""
-        waits = may_wait and self.numpys.nout == 1 and is_recording()
-        if not waits:
-            operands = tuple([concrete(x) for x in operands])
+        if may_wait and dtype is None and self._may_be_line and is_recording():
+            made = self._as_line(operands)
+            if made is not None:
+                return made
+        operands = tuple([concrete(x) for x in operands])
         if _NUMBERS.issuperset(map(type, operands)):
             operands = tuple(jaxapi.asarray(x) for x in operands)
         elif self.name in _COMPARISONS and int in map(type, operands):
@@ -76,45 +83,54 @@ class Elementwise:
         loop, is_direct = _plan(self.name, kinds, dtype, casting, x64_mode())
         try:
             if is_direct:
-                result = self._computed(self._with_constants(operands, loop), waits)
+                result = self._computed(self._with_constants(operands, loop))
             else:
                 with x64_for(*loop):
-                    result = self._computed_in(operands, loop, waits)
+                    result = self._function(*self._cast(_read(operands), loop))
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
         if loop is None or (self.numpys.nout == 1 and result.dtype == loop[-1]):
             return result
         with x64_for(*loop):
             if self.numpys.nout == 1:
-                return concrete(result).astype(loop[-1])
+                return result.astype(loop[-1])
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
-    def _computed(self, operands, waits):
+    def _as_line(self, operands):
+        """Return the result as a line of a batch, or None where a call is needed, which may raise."""
+        try:
+            if x64_mode():
+                return line_of_parts(self._wide_program, operands)
+            with x64_for(*[x.dtype for x in operands if hasattr(x, "dtype")]):
+                return line_of_parts(self._narrow_program, operands)
+        except (OverflowError, TypeError, ValueError):
+            return None
+
+    def _line_program(self, wide, layouts, kinds, is_x64):
+        """Return the program of a line for operands of these kinds; None where their values count."""
+        of_operands = operand_kinds(layouts, kinds)
+        given = tuple([_kind_of_operand(kind) for kind in of_operands])
+        if _PYTHON.issuperset(given) or (self.name in _COMPARISONS and _are_unlike_integers(given)):
+            return None
+        loop, is_direct = _plan(self.name, given, None, "same_kind", wide)
+        if loop is None or not (is_x64 or WIDE.isdisjoint(loop)):
+            return None
+        dtypes = iter([dtype for dtype, kind in zip(loop, of_operands, strict=False) if type(kind) is type])
+        kinds_of_line = [kind_of((), next(dtypes)) if type(kind) is type else kind for kind in kinds]
+        function = self._function if is_direct else _in_dtypes(self, loop)
+        program = program_of_parts(function, layouts, tuple(kinds_of_line))
+        return program if program.kinds[0].dtype == loop[-1] else None
+
+    def _computed(self, operands):
         """Compute with operands of their dtypes; parts of arrays are read by the program that does."""
         types_of_operands = {*map(type, operands)}
-        if Part not in types_of_operands and not waits:
+        if Part not in types_of_operands:
             return self._function(*operands)
         depends_on_numbers = self.name == "power" or not _PYTHON.isdisjoint(types_of_operands)
         if depends_on_numbers:  # which a program would not know
             return self._function(*_read(operands))
-        return computed_of_parts(self._function, operands, waits)
-
-    def _computed_in(self, operands, loop, waits):
-        """Compute with operands that are cast first."""
-        if self.name == "power" or not waits:
-            return self._function(*self._cast(_read(operands), loop))
-        return computed_of_parts(_in_dtypes(self, loop), list(self._as_arrays(operands, loop)), waits)
-
-    def _as_arrays(self, operands, loop):
-        """Return operands with numbers as arrays of the dtypes that are computed in."""
-        array = next(x for x in operands if hasattr(x, "dtype"))
-        for x, dtype in zip(operands, loop, strict=False):
-            if hasattr(x, "dtype"):
-                yield x
-                continue
-            number = self.number_like(x, array) if array.dtype == dtype else x
-            yield number if hasattr(number, "dtype") else constant(number, dtype)
+        return computed_of_parts(self._function, operands)
 
     def of_arrays(self, operands, loop):
         """Compute in the dtypes of a loop, in a program of its own."""
@@ -219,6 +235,13 @@ def may_raise(name: str, array: Any, x: Any) -> bool:
 _PYTHON = frozenset([int, float, complex])
 _NUMBERS = _PYTHON | {bool}
 _WEAK = {"i": int, "u": int, "f": float, "c": complex}
+
+
+def _kind_of_operand(kind):
+    """Return the same of what a line is compiled for."""
+    if type(kind) is type:
+        return np.dtype(bool) if kind is bool else kind
+    return _WEAK.get(kind.dtype.kind, kind.dtype) if kind.weak_type else kind.dtype
 
 
 def _kind_of(x):

@@ -17,19 +17,32 @@ from jax import lax
 from .._core import _parts
 from .._core._constants import constant
 from .._core._constants import positions as positions_of
-from .._core._dtypes import refuse_complex, x64_for
+from .._core._dtypes import refuse_complex, x64_for, x64_mode
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
-from ._batches import WAITS, Pending, attempt_of, concrete, continued, line_of, takes_pending
+from ._batches import (
+    WAITS,
+    LineProgram,
+    Pending,
+    Positions,
+    attempt_by_kinds,
+    attempt_of,
+    concrete,
+    continued,
+    line_program_of,
+    takes_pending,
+)
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
-__all__ += ["one_program_suffices", "put", "put_own", "read_before", "take", "values_for"]
+__all__ += ["line_of_parts", "one_program_suffices", "operand_kinds", "program_of_parts", "put", "put_own"]
+__all__ += ["read_before", "take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
 _LOSES_BARRIERS = jax.__version_info__ < (0, 11)
+_SELECTIONS_KEPT = 4096
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
 
 
@@ -134,21 +147,34 @@ class Part:
         return take(self.value, self.selection)
 
 
-def computed_of_parts(function, operands, waits: bool = False) -> Any:
-    """Return ``function(*operands)``, by one program that reads parts, or, where it waits, as a line."""
+def computed_of_parts(function, operands) -> Any:
+    """Return ``function(*operands)``, by one program that reads parts."""
+    inputs, layouts = _without_parts(operands, waits=False)
+    return _computed(function, layouts, *map(concrete, inputs))
+
+
+def line_of_parts(program_of, operands) -> Any:
+    """Return the same as a line of a batch; None where it cannot be one.
+
+    ``program_of`` returns its program for the layouts of the operands, and the kinds of what it reads.
+    """
+    inputs, layouts = _without_parts(operands, waits=True)
+    return attempt_by_kinds(program_of, layouts, inputs)
+
+
+def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
+    """Return what a program reads that reads parts itself, and a layout for each operand that is one."""
     inputs = []
     layouts = []
     for x in operands:
         layout = None
         if type(x) is Part:
-            starts, layout = _program_of(x.selection, x.value)
+            starts, layout = _program_of(x.selection, x.value, waits)
             inputs.append(starts)
             x = x.value
         inputs.append(x)
         layouts.append(layout)
-    if waits:
-        return _line_of_parts(function, tuple(layouts), *inputs)
-    return _computed(function, tuple(layouts), *map(concrete, inputs))
+    return inputs, tuple(layouts)
 
 
 @functools.partial(compiled, static_argnums=(0, 1))
@@ -164,7 +190,20 @@ def _computed(function, layouts, *inputs):
     return function(*operands)
 
 
-_line_of_parts = line_of(_computed)
+def operand_kinds(layouts, kinds) -> list[Any]:
+    """Return the kind of each operand, of which a part has that of the array that it is selected of."""
+    remaining_kinds = iter(kinds)
+    of_operands = []
+    for layout in layouts:
+        if layout is not None:
+            next(remaining_kinds)  # of its starts
+        of_operands.append(next(remaining_kinds))
+    return of_operands
+
+
+def program_of_parts(function, layouts, kinds) -> LineProgram:
+    """Return the line's program of `computed_of_parts`, for arguments of these kinds."""
+    return line_program_of(_computed, (function, layouts), kinds, x64_mode())
 
 
 @takes_pending
@@ -173,12 +212,12 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
     if type(new) is Part:
         if new.dtype == value.dtype and one_program_suffices(value):
             with x64_for(value.dtype):
-                inputs = _inputs_of(selection, value, new.selection, new.value)
+                inputs = _inputs_of(selection, value, new.selection, new.value, made is WAITS)
                 return _put_part(made, value, new.value, *inputs)
         new = new.taken()
     with x64_for(value.dtype):
-        new = values_for(new, value)
-        starts, layout = _program_of(selection, value)
+        new = values_for(new, value, made is WAITS)
+        starts, layout = _program_of(selection, value, made is WAITS)
         if is_traced(value):
             one_by_one = _LOSES_BARRIERS and is_traced(new)
         else:  # XLA's partitioner fails at the gaps between what is written
@@ -195,13 +234,13 @@ def put_own(value: jax.Array, selection: Selection, own: Selection, made: list |
     That is one program, in its memory if ``made`` is a list, of an array for which `one_program_suffices`.
     """
     with x64_for(value.dtype):
-        return _put_own(made, value, *_inputs_of(selection, value, own, value))
+        return _put_own(made, value, *_inputs_of(selection, value, own, value, made is WAITS))
 
 
-def _inputs_of(written: Selection, value: jax.Array, read: Selection, source: jax.Array) -> tuple[Any, ...]:
+def _inputs_of(written: Selection, value, read: Selection, source, waits: bool) -> tuple[Any, ...]:
     """Return the starts of what is written and of what is read, and the layouts of both."""
-    starts, layout = _program_of(written, value)
-    starts_of_read, layout_of_read = _program_of(read, source)
+    starts, layout = _program_of(written, value, waits)
+    starts_of_read, layout_of_read = _program_of(read, source, waits)
     return starts, starts_of_read, layout, layout_of_read
 
 
@@ -214,7 +253,7 @@ def change(value: jax.Array, selection: Selection, function, operand, made: list
     if not one_program_suffices(value):
         return put(value, selection, function(take(value, selection), operand), made)
     with x64_for(value.dtype):
-        starts, layout = _program_of(selection, value)
+        starts, layout = _program_of(selection, value, made is WAITS)
         return _change(made, value, operand, starts, layout, function)
 
 
@@ -297,13 +336,27 @@ class _Layout(NamedTuple):
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
-def _program_of(selection: Selection, value):
+def _program_of(selection: Selection, value, waits: bool = False):
     """Return the inputs and the layout of the program for a selection."""
+    starts, layout = _starts_and_layout(selection, value.shape)
+    longest = max(value.shape, default=0)
+    if waits or type(value) is Pending:
+        return (Positions(starts) if longest < LONG else indices_along(starts, longest)), layout
+    if not is_traced(value) and longest < LONG and not in_a_trace():
+        return positions_of(starts), layout
+    inputs = indices_along(starts, longest)
+    # one input is sent faster to a device than several; in a trace they are constants
+    return tuple(inputs) if is_traced(value) else inputs, layout
+
+
+@functools.lru_cache(_SELECTIONS_KEPT)
+def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[tuple[int, ...], "_Layout"]:
+    """Return the starts along the axes that are not whole, and what a program is compiled for."""
     starts = []
     spans = []
     offsets = []
     steps = []
-    for positions, size in zip(selection.ranges, value.shape, strict=True):
+    for positions, size in zip(selection.ranges, shape, strict=True):
         offset = 0
         if type(positions) is int:
             low = positions
@@ -331,13 +384,7 @@ def _program_of(selection: Selection, value):
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
-    if not is_traced(value) and max(value.shape, default=0) < LONG and not in_a_trace():
-        layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
-        return positions_of(tuple(starts)), layout
-    inputs = indices_along(starts, max(value.shape, default=0))
-    # one input is sent faster to a device than several; in a trace they are constants
-    layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
-    return tuple(inputs) if is_traced(value) else inputs, layout
+    return tuple(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
 
 
 def _all_starts(starts, spans, shape):
@@ -421,7 +468,7 @@ _change = compiled_pair(_changed, static_argnums=(3, 4))
 # Values
 
 
-def values_for(new: Any, value: Any) -> Any:
+def values_for(new: Any, value: Any, waits: bool = False) -> Any:
     """Return what is to be written as an array; what comes from the host as NumPy casts it."""
     dtype = value.dtype
     if isinstance(new, (jax.Array, Pending)):
@@ -434,7 +481,7 @@ def values_for(new: Any, value: Any) -> Any:
         return values_for(as_array(new), value)
     if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):
         number: Any = new
-        return constant(number, dtype)
+        return np.asarray(number, dtype) if waits else constant(number, dtype)
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)

@@ -106,7 +106,7 @@ class Storage:
     def _current(self) -> Any:
         """The value, or what it is pending as."""
         pending = self._pending
-        return self._value if pending is None else pending
+        return self._value if pending is None or pending.is_there else pending
 
     @shape.setter
     def shape(self, shape: Any) -> None:
