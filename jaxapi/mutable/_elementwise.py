@@ -173,6 +173,8 @@ def statement(function: Any, operands: Any) -> Any:
     """Return what a function of each element makes, which may be pending."""
     if isinstance(function, (Elementwise, OfBase)):
         return function(*operands, may_wait=True)
+    if getattr(function, "takes_pending", False):
+        return function(*operands)
     return function(*_read(operands))
 
 

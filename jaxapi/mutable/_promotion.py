@@ -9,7 +9,7 @@ from .._core import _parts
 from .._core._dtypes import NARROWED, WIDE, is_numpys, promoted_dtype, x64_for, x64_mode
 from .._core._programs import compiled
 from .._interop import as_array
-from ._batches import recorded
+from ._batches import Pending, recorded
 from ._selection import Part
 
 __all__ = ["cast", "cast_line", "narrowed", "result_dtype", "together"]
@@ -55,7 +55,11 @@ def together(tree):
     if len(arrays) < 2 or len({x.dtype.kind in "iub" for x in arrays}) < 2:
         return tree
     dtype = result_dtype(*arrays)
-    return jax.tree.map(lambda x: cast(x, dtype) if hasattr(x, "dtype") else x, tree)
+    return jax.tree.map(lambda x: _promoted(x, dtype) if hasattr(x, "dtype") else x, tree)
+
+
+def _promoted(x, dtype: np.dtype):
+    return cast_line(x, dtype) if type(x) is Pending else cast(x, dtype)
 
 
 def narrowed(dtype: np.dtype, *operands) -> np.dtype:

@@ -35,8 +35,8 @@ from ..mutable._promotion import together
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
-__all__ = ["as_option", "as_ours", "cast", "check_out", "computed_by_numpy", "first_line", "host_function"]
-__all__ += ["in_numpys_way", "into", "made", "on_host", "on_rows_first", "operand_of", "ours"]
+__all__ = ["as_option", "as_ours", "cast", "check_out", "computed_by_numpy", "current_of", "first_line"]
+__all__ += ["host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first", "operand_of", "ours"]
 __all__ += ["signed_as", "value_of", "with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
@@ -174,6 +174,11 @@ def operand_of(x):
     return x._operand() if type(x) is Array else lend(value_of(x))
 
 
+def current_of(x):
+    """Return the same, of a view what it selects; it may be pending."""
+    return x._current if type(x) is Array else lend(value_of(x))
+
+
 _NOT_CONVERTED = (int, float, complex, str, slice, jax.Array)
 
 
@@ -195,7 +200,7 @@ def made(result, *given, is_scalar=False):
     """Return results as our arrays, without axes, too; one that is an argument as a copy of it."""
     for x in given:
         is_on_device = isinstance(x, Array) and x._host is None and x._owner._host is None
-        if is_on_device and x._owner._current is result:
+        if is_on_device and x._owner._holds(result):
             return copied(x)
         if x is result and isinstance(x, jax.Array):
             return shared(x, NUMPY, is_scalar and not x.ndim)
