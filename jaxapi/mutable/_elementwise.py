@@ -23,16 +23,19 @@ from .._core._dtypes import (
 )
 from .._core._errors import numpy_error
 from .._core._programs import compiled, in_a_trace
+from .._elementwise._arithmetic import has_few_factors, multiplied, raised
 from .._elementwise._division import float_floor_divide
 from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._missing import _RENAMED
-from ._batches import concrete, is_recording
+from .._searching import choose
+from ._batches import Pending, concrete, is_recording, recorded
 from ._promotion import cast
 from ._selection import Part, computed_of_parts
 
-__all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase", "may_raise", "statement"]
+__all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase", "chosen", "may_raise"]
+__all__ += ["statement"]
 
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
@@ -86,7 +89,7 @@ class Elementwise:
             return result
         with x64_for(*loop):
             if self.numpys.nout == 1:
-                return concrete(result).astype(loop[-1])
+                return cast(result, loop[-1]) if type(result) is Pending else result.astype(loop[-1])
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
@@ -95,15 +98,18 @@ class Elementwise:
         types_of_operands = {*map(type, operands)}
         if Part not in types_of_operands and not waits:
             return self._function(*operands)
-        depends_on_numbers = self.name == "power" or not _PYTHON.isdisjoint(types_of_operands)
-        if depends_on_numbers:  # which a program would not know
+        if self.name == "power":
+            return _power_line(*_taken(operands)) if waits else self._function(*_read(operands))
+        if not _PYTHON.isdisjoint(types_of_operands):  # which a program would not know
             return self._function(*_read(operands))
         return computed_of_parts(self._function, operands, waits)
 
     def _computed_in(self, operands, loop, waits):
         """Compute with operands that are cast first."""
-        if self.name == "power" or not waits:
+        if not waits:
             return self._function(*self._cast(_read(operands), loop))
+        if self.name == "power":
+            return _power_line(*self._cast(_taken(operands), loop))
         return computed_of_parts(_in_dtypes(self, loop), list(self._as_arrays(operands, loop)), waits)
 
     def _as_arrays(self, operands, loop):
@@ -166,7 +172,12 @@ class Elementwise:
 
 def _read(operands):
     """Return operands as arrays of their own."""
-    return [concrete(x.taken() if type(x) is Part else x) for x in operands]
+    return [concrete(x) for x in _taken(operands)]
+
+
+def _taken(operands):
+    """Return the same, which may be pending."""
+    return [x.taken() if type(x) is Part else x for x in operands]
 
 
 def statement(function: Any, operands: Any) -> Any:
@@ -407,6 +418,25 @@ def _power(x, y):
     if is_number and kind in "fc" and y == 2:
         return jaxapi.square(x)
     return jaxapi.pow(x, y)
+
+
+def _power_line(x, y):
+    """Return the same as a line of a batch."""
+    is_number = not isinstance(y, (jax.Array, Pending)) and np.ndim(y) == 0
+    if not is_number or not hasattr(x, "dtype"):
+        return _raised(scalar_like(x, y), scalar_like(y, x))
+    if x.dtype.kind == "f" and y == 0.5:
+        return computed_of_parts(jaxapi.sqrt, [x], waits=True)
+    if x.dtype.kind in "fc" and y == 2:
+        return computed_of_parts(jaxapi.square, [x], waits=True)
+    if may_raise("power", x, y):
+        return jaxapi.pow(concrete(x), y)  # which raises
+    return _multiplied(x, y) if has_few_factors(x.dtype, y) else _raised(x, scalar_like(y, x))
+
+
+chosen = recorded(choose)  # the elements of one array or another
+_multiplied = recorded(multiplied)
+_raised = recorded(raised)
 
 
 def _spacing(x):

@@ -15,13 +15,12 @@ from .._core._exact import transposable
 from .._core._programs import any_traced, compiled, is_traced
 from .._core._zeros import with_sign_of_zero
 from .._interop import scalar_like
-from .._searching import choose
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
-from ..mutable._batches import Pending, recorded, takes_pending
+from ..mutable._batches import Pending, takes_pending
 from ..mutable._capacity._functions import of_elements
-from ..mutable._elementwise import ELEMENTWISE
+from ..mutable._elementwise import ELEMENTWISE, chosen
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
@@ -288,11 +287,10 @@ def _chosen(condition, x, y):
     x, y = together((x, y))
     if Pending not in map(type, (condition, x, y)):
         return jaxapi.where(condition, x, y)
-    return _choose(condition, scalar_like(x, y), scalar_like(y, x))
+    return chosen(condition, scalar_like(x, y), scalar_like(y, x))
 
 
 _PYTHON_NUMBERS = frozenset([bool, int, float, complex])
-_choose = recorded(choose)
 
 
 # A mask's IndexError is ours

@@ -32,6 +32,7 @@ from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
+from ..mutable._storage import duplicate
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
@@ -217,7 +218,7 @@ def into(out, result, casting="same_kind", broadcasts=False):
     if out is None:
         return result
     check_out(out, result.shape, result.dtype, casting, broadcasts)
-    out[...] = as_type(result, out.dtype)
+    out[...] = result if result.dtype == out.dtype else as_type(result, out.dtype)
     return out
 
 
@@ -240,10 +241,10 @@ def as_type(x, dtype):
     """Return an array in a dtype, as `cast`; a new one."""
     rows = x._rows() if may_have_room(x) else None
     if rows is not None:
-        new = _promotion.cast(rows.value, np.dtype(dtype))
-        if new is not rows.value:
-            return wrap_rows(Rows(new, rows.count), NUMPY)
-    if type(x) is Array and is_recording() and not (x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb"):
+        memory = rows.memory
+        new = _promotion.cast(memory, np.dtype(dtype))
+        return wrap_rows(Rows(duplicate(new) if new is memory else new, rows.count), NUMPY)
+    if type(x) is Array and is_recording():
         return ours(_promotion.cast_line(x._operand(), np.dtype(dtype)), x)
     return made(cast(unwrap(x), np.dtype(dtype)), x)
 
