@@ -1511,13 +1511,12 @@ def copied(source: Array) -> Any:
     rows = source._rows()
     if rows is not None:
         return wrap_rows(Rows(duplicate(rows.memory), rows.count), source._module)
-    value = source._value if source._view else source._current
-    return _wrap_apart(value, source._owner, source._is_scalar, source._module)
+    return _wrap_apart(source._current, source._owner, source._is_scalar, source._module)
 
 
 def _wrap_apart(value: Any, owner: Array, is_scalar: bool = False, module: str | None = None) -> Any:
     """Make an array of what was read of another one, which may be all of that."""
-    is_all = owner._host is None and owner._buffer is None and value is owner._current
+    is_all = owner._host is None and owner._buffer is None and owner._holds(value)
     return wrap(duplicate(value) if is_all else value, module or owner._module, is_scalar)
 
 

@@ -32,7 +32,6 @@ _MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
 _WORTH_A_PROGRAM = 3  # lines
 
 
-
 class Numbers(NamedTuple):
     """Some of the numbers of a batch, of one dtype: its programs get all of these as a vector."""
 

@@ -323,7 +323,9 @@ class _Batch:
         program = line_program_of(program, tuple(options), tuple(kinds), self.is_x64)
         return self._add(program, operands)
 
-    def record_by_kinds(self, program_of: Callable[..., LineProgram | None], key: Any, args: Any) -> Any:
+    def record_by_kinds(
+        self, program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Sequence[Any]
+    ) -> Any:
         """Do the same for a function whose program is chosen by the kinds of its arguments.
 
         Of a Python number that is its class; ``program_of`` says by its own kinds what it becomes.
@@ -342,7 +344,7 @@ class _Batch:
                 return found
             operands.append(found[0])
             kinds.append(found[1])
-        program = program_of(key, tuple(kinds), self.is_x64)
+        program = program_of(*key, tuple(kinds), self.is_x64)
         if program is None:
             return None
         for i in number_indices:
@@ -517,10 +519,10 @@ def attempt_of(program: Any) -> Callable[..., Any]:
     return attempt
 
 
-def attempt_by_kinds(program_of: Callable[..., LineProgram | None], key: Any, args: Any) -> Any:
+def attempt_by_kinds(program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Any) -> Any:
     """Make a line of a call whose program is chosen by the kinds of arguments; None where it cannot be one.
 
-    ``program_of(key, kinds, is_x64)`` chooses it, or returns None.
+    ``program_of(*key, kinds, is_x64)`` chooses it, or returns None.
     """
     return _record(_Batch.record_by_kinds, program_of, key, args)
 

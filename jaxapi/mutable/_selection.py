@@ -7,7 +7,7 @@ do all slices of one length. JAX's own indexing compiles for each.
 import functools
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -42,15 +42,40 @@ __all__ += ["read_before", "take", "values_for"]
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
 _LOSES_BARRIERS = jax.__version_info__ < (0, 11)
-_SELECTIONS_KEPT = 4096
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
 
 
-class Selection(NamedTuple):
+class Selection:
     """Positions along each axis of an array, and the axes of what is there."""
 
-    ranges: tuple[Any, ...]  # a range or an int for each axis of the array
-    axes: tuple[int | None, ...]  # for each axis of the result the array's axis, None for a new one
+    __slots__ = ("_in_array", "axes", "ranges", "shape")
+
+    def __init__(self, ranges: tuple[Any, ...], axes: tuple[int | None, ...]):
+        """Take a range or an int for each axis of the array, and what each axis of the result is.
+
+        That is the axis of the array, or None for a new one.
+        """
+        self.ranges = ranges
+        self.axes = axes
+        self.shape = tuple([1 if axis is None else len(ranges[axis]) for axis in axes])
+        self._in_array: _InArray | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both select the same, in the same order."""
+        if not isinstance(other, Selection):
+            return NotImplemented
+        return self.ranges == other.ranges and self.axes == other.axes
+
+    def __hash__(self) -> int:
+        """Return the hash of what it consists of."""
+        return hash((self.ranges, self.axes))
+
+    def in_array(self, shape: tuple[int, ...]) -> "_InArray":
+        """Return what there is to know of it in an array of this shape; it is computed once."""
+        known = self._in_array
+        if known is None or known.shape != shape:
+            known = self._in_array = _InArray(self, shape)
+        return known
 
     @classmethod
     def of(cls, keys: tuple, shape: tuple[int, ...]) -> "Selection":
@@ -77,17 +102,9 @@ class Selection(NamedTuple):
         """Return the selection of everything, with the axes in another order."""
         return cls(tuple(map(range, shape)), axes)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of what is selected."""
-        return tuple([1 if axis is None else len(self.ranges[axis]) for axis in self.axes])
-
     def is_all(self, shape: tuple[int, ...]) -> bool:
         """Whether it selects all of an array of this shape, in its order."""
-        for positions, size in zip(self.ranges, shape, strict=True):
-            if type(positions) is int or len(positions) != size:
-                return False
-        return self.axes == tuple(range(len(shape))) and self.ranges == tuple(map(range, shape))
+        return self.in_array(shape).is_all
 
     def within(self, outer: "Selection") -> "Selection":
         """Return what this selects of the result of ``outer``, as a selection of the array itself."""
@@ -153,13 +170,14 @@ def computed_of_parts(function, operands) -> Any:
     return _computed(function, layouts, *map(concrete, inputs))
 
 
-def line_of_parts(program_of, operands) -> Any:
+def line_of_parts(program_of, options, operands) -> Any:
     """Return the same as a line of a batch; None where it cannot be one.
 
-    ``program_of`` returns its program for the layouts of the operands, and the kinds of what it reads.
+    ``program_of`` returns its program for options, the layouts of the operands, and the kinds of all that it
+    reads.
     """
     inputs, layouts = _without_parts(operands, waits=True)
-    return attempt_by_kinds(program_of, layouts, inputs)
+    return attempt_by_kinds(program_of, (options, layouts), inputs)
 
 
 def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
@@ -309,13 +327,40 @@ def compiled_pair(program, **options):
     return run
 
 
-class _Layout(NamedTuple):
+class _Layout:
     """What a program is compiled for: all of a selection but where it starts."""
 
-    spans: tuple[int, ...]  # from the start to the last position along each axis
-    offsets: tuple[int, ...]  # from the start to the first position
-    steps: tuple[int, ...]
-    axes: tuple[int | None, ...]
+    __slots__ = ("_hash", "axes", "offsets", "spans", "steps")
+
+    def __init__(
+        self,
+        spans: tuple[int, ...],
+        offsets: tuple[int, ...],
+        steps: tuple[int, ...],
+        axes: tuple[int | None, ...],
+    ):
+        """Take, along each axis of the array, the span from the start to the last position and the steps.
+
+        ``offsets`` are from the start to the first position, and ``axes`` those of the result.
+        """
+        self.spans = spans
+        self.offsets = offsets
+        self.steps = steps
+        self.axes = axes
+        self._hash = hash((spans, offsets, steps, axes))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether one program serves both."""
+        if not isinstance(other, _Layout):
+            return NotImplemented
+        return self._all() == other._all()
+
+    def __hash__(self) -> int:
+        """Return the hash, of which each call asks."""
+        return self._hash
+
+    def _all(self) -> tuple[Any, ...]:
+        return self.spans, self.offsets, self.steps, self.axes
 
     @property
     def lengths(self) -> list[int]:
@@ -338,19 +383,35 @@ class _Layout(NamedTuple):
 
 def _program_of(selection: Selection, value, waits: bool = False):
     """Return the inputs and the layout of the program for a selection."""
-    starts, layout = _starts_and_layout(selection, value.shape)
-    longest = max(value.shape, default=0)
+    shape = value.shape
+    known = selection.in_array(shape)
+    longest = max(shape, default=0)
     if waits or type(value) is Pending:
-        return (Positions(starts) if longest < LONG else indices_along(starts, longest)), layout
+        return (known.starts if longest < LONG else indices_along(known.starts, longest)), known.layout
     if not is_traced(value) and longest < LONG and not in_a_trace():
-        return positions_of(starts), layout
-    inputs = indices_along(starts, longest)
+        return positions_of(known.starts), known.layout
+    inputs = indices_along(known.starts, longest)
     # one input is sent faster to a device than several; in a trace they are constants
-    return tuple(inputs) if is_traced(value) else inputs, layout
+    return tuple(inputs) if is_traced(value) else inputs, known.layout
 
 
-@functools.lru_cache(_SELECTIONS_KEPT)
-def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[tuple[int, ...], "_Layout"]:
+class _InArray:
+    """A selection in an array of a certain shape."""
+
+    __slots__ = ("is_all", "is_of_rows_alone", "layout", "shape", "starts")
+
+    def __init__(self, selection: Selection, shape: tuple[int, ...]):
+        """Compute what programs are given, and are compiled for."""
+        self.shape = shape
+        every = tuple(map(range, shape))
+        has_all_axes = selection.axes == tuple(range(len(shape)))
+        self.is_all = has_all_axes and selection.ranges == every
+        # Whether each row that is selected is there as it is in the array.
+        self.is_of_rows_alone = has_all_axes and selection.ranges[1:] == every[1:]
+        self.starts, self.layout = _starts_and_layout(selection, shape)
+
+
+def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[Positions, "_Layout"]:
     """Return the starts along the axes that are not whole, and what a program is compiled for."""
     starts = []
     spans = []
@@ -384,7 +445,7 @@ def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[tu
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
-    return tuple(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
+    return Positions(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
 
 
 def _all_starts(starts, spans, shape):

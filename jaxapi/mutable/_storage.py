@@ -25,7 +25,7 @@ from ._capacity._rows import (
     with_rows,
 )
 from ._faces import MUTABLE
-from ._selection import Selection
+from ._selection import Part, Selection
 from ._views import View
 
 __all__ = ["Storage", "copied_to_jax", "duplicate", "is_for_host"]
@@ -104,9 +104,31 @@ class Storage:
 
     @property
     def _current(self) -> Any:
-        """The value, or what it is pending as."""
+        """The value, or what it is pending as; of a view or a buffer what is read of that."""
         pending = self._pending
-        return self._value if pending is None or pending.is_there else pending
+        if pending is not None:
+            return self._value if pending.is_there else pending
+        if self._view is not None:
+            return self._view.current()
+        part = self._part_of_pending_buffer()
+        return self._value if part is None else part.taken()
+
+    def _part_of_pending_buffer(self) -> Part | None:
+        """Return what counts of a buffer that is pending; None of other arrays."""
+        buffer = self._buffer
+        if buffer is None or buffer._pending is None or not is_recording():
+            return None
+        memory = buffer.memory
+        every_row = Selection.of((slice(buffer.count), ...), memory.shape)
+        return Part(memory, every_row)
+
+    def _holds(self, value: Any) -> bool:
+        """Whether this is the array's value, or what that is pending as."""
+        if self._pending is not None:
+            return value is self._pending
+        with contextlib.suppress(AttributeError):  # if it was not asked for
+            return _value_slot.__get__(self, Storage) is value
+        return False
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -133,7 +155,10 @@ class Storage:
 
     def _operand(self) -> Any:
         """Return the value, or of a view what a program reads that computes with it; it may be pending."""
-        return self._current if self._view is None else self._view.operand()
+        if self._view is not None:
+            return self._view.operand()
+        part = self._part_of_pending_buffer()
+        return self._current if part is None else part
 
     @property
     def _value_with_room(self) -> jax.Array:

@@ -11,7 +11,8 @@ import numpy as np
 from jax import lax
 
 from .._core import _parts
-from ._batches import concrete
+from .._core._programs import compiled
+from ._batches import Pending, concrete, recorded
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, is_of_rows_alone, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
@@ -67,14 +68,19 @@ class View:
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
+        return concrete(self.current())
+
+    def current(self) -> Any:
+        """Return the same, which is pending if the owner is."""
         buffer = self.owner._buffer
         if buffer is not None and self.part is not None and not self.part.is_all(buffer.shape):
-            value = concrete(take(buffer.memory, self.part))
-            return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
-        if self.component is not None:
-            return getattr(_parts, self.component)(self.owner._value)
-        value = self.owner._value if self.part is None else concrete(take(self.owner._current, self.part))
-        return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
+            value = take(buffer.memory, self.part)
+        elif self.component is not None:
+            return _component_of(self.owner._current, self.component)
+        else:
+            value = self.owner._current
+            value = value if self.part is None else take(value, self.part)
+        return value if self.reshaped is None else _in_shape(value, self.reshaped)
 
     def operand(self) -> Any:
         """Return the part, or what the program that computes with it reads, which is a program less.
@@ -83,12 +89,12 @@ class View:
         """
         part = self.part
         if part is None or not self.is_selection:
-            return self.value()
+            return self.current()
         buffer = self.owner._buffer
         value = self.owner._current if buffer is None else buffer.memory
         if part.is_all(value.shape):
             return value
-        return Part(value, part) if one_program_suffices(value) else self.value()
+        return Part(value, part) if one_program_suffices(value) else self.current()
 
     def may_have_rows(self) -> bool:
         """Whether `rows` may be some, as far as the part and its owner say."""
@@ -119,7 +125,8 @@ class View:
             return rows
         if not shape or shape[0] != rows.count:
             return None
-        return Rows(jnp.reshape(rows.value, (len(rows.value), *shape[1:])), rows.count)
+        memory = rows.memory
+        return Rows(_in_shape(memory, (memory.shape[0], *shape[1:])), rows.count)
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
@@ -148,6 +155,18 @@ class View:
     def selects(self, owner, selection: Selection) -> bool:
         """Whether it is this part, as what the last step of ``x[key] += y`` writes is."""
         return self.owner is owner and self.reshaped is None and self.part == selection
+
+
+def _in_shape(value: Any, shape: tuple) -> Any:
+    return _reshaped(value, shape) if type(value) is Pending else jnp.reshape(value, shape)
+
+
+def _component_of(value: Any, name: str) -> Any:
+    return (_components if type(value) is Pending else vars(_parts))[name](value)
+
+
+_reshaped = recorded(compiled(lambda value, shape: value.reshape(shape), static_argnums=1))
+_components = {name: recorded(compiled(getattr(_parts, name))) for name in ("real", "imag")}
 
 
 def _with_real(value: jax.Array, new: Any, made: None) -> jax.Array:

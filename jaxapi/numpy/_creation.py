@@ -252,7 +252,8 @@ empty, ones, zeros = map(_filled, ("empty", "ones", "zeros"))
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     """Return an array of one value, or of values that are broadcast."""
     check_order(order)
-    fill_value = asarray(fill_value, dtype if type(fill_value) is int else None)
+    if not isinstance(fill_value, Array):
+        fill_value = asarray(fill_value, dtype if type(fill_value) is int else None)
     new = empty(shape, fill_value.dtype if dtype is None else dtype, device=device)
     new[...] = as_type(fill_value, new.dtype)
     return new

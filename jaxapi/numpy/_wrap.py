@@ -32,12 +32,13 @@ from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
+from ..mutable._storage import duplicate
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
-__all__ = ["as_option", "as_ours", "cast", "check_out", "computed_by_numpy", "first_line", "host_function"]
-__all__ += ["in_numpys_way", "into", "made", "on_host", "on_rows_first", "operand_of", "ours"]
-__all__ += ["signed_as", "value_of", "with_numpys_signature"]
+__all__ = ["as_option", "as_ours", "cast", "check_out", "computed_by_numpy", "current_of", "first_line"]
+__all__ += ["host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first", "operand_of"]
+__all__ += ["ours", "signed_as", "value_of", "with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
 IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
@@ -174,6 +175,11 @@ def operand_of(x):
     return x._operand() if type(x) is Array else lend(value_of(x))
 
 
+def current_of(x):
+    """Return the same, of a view what it selects; it may be pending."""
+    return x._current if type(x) is Array else lend(value_of(x))
+
+
 _NOT_CONVERTED = (int, float, complex, str, slice, jax.Array)
 
 
@@ -195,7 +201,7 @@ def made(result, *given, is_scalar=False):
     """Return results as our arrays, without axes, too; one that is an argument as a copy of it."""
     for x in given:
         is_on_device = isinstance(x, Array) and x._host is None and x._owner._host is None
-        if is_on_device and x._owner._current is result:
+        if is_on_device and x._owner._holds(result):
             return copied(x)
         if x is result and isinstance(x, jax.Array):
             return shared(x, NUMPY, is_scalar and not x.ndim)
@@ -212,7 +218,7 @@ def into(out, result, casting="same_kind", broadcasts=False):
     if out is None:
         return result
     check_out(out, result.shape, result.dtype, casting, broadcasts)
-    out[...] = as_type(result, out.dtype)
+    out[...] = result if result.dtype == out.dtype else as_type(result, out.dtype)
     return out
 
 
@@ -235,10 +241,10 @@ def as_type(x, dtype):
     """Return an array in a dtype, as `cast`; a new one."""
     rows = x._rows() if may_have_room(x) else None
     if rows is not None:
-        new = _promotion.cast(rows.value, np.dtype(dtype))
-        if new is not rows.value:
-            return wrap_rows(Rows(new, rows.count), NUMPY)
-    if type(x) is Array and is_recording() and not (x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb"):
+        memory = rows.memory
+        new = _promotion.cast(memory, np.dtype(dtype))
+        return wrap_rows(Rows(duplicate(new) if new is memory else new, rows.count), NUMPY)
+    if type(x) is Array and is_recording():
         return ours(_promotion.cast_line(x._operand(), np.dtype(dtype)), x)
     return made(cast(unwrap(x), np.dtype(dtype)), x)
 
