@@ -4,7 +4,7 @@ On a device, outside of JAX's transformations, a call of a program that is `reco
 batch of its thread, and returns a `Pending` value, of which shape and dtype are known. A batch runs when
 
 - the value of one of its lines is asked for,
-- the program comes again to the statement that its first line is of: a loop's next round,
+- the program comes again to the first of its statements that comes again: a loop's next round,
 - it has many lines, or makes many bytes.
 
 A batch that comes for the first time runs line by line, each by the line's own program. When the same lines
@@ -21,7 +21,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -37,8 +37,8 @@ __all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", 
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
 __all__ += ["kind_of", "line_program_of", "run_all", "takes_pending"]
 
-_SHORTEST = 16  # lines that are run because their first statement comes again
-_LONGEST = 400  # lines
+_SHORTEST = 16  # lines that are run because a statement comes again
+_LONGEST = 100  # lines
 _MOST_BYTES = 2**28  # of the results of lines
 LARGE = 2**25  # bytes of one result: its program takes longer than its call
 _LINES_KEPT = 4096
@@ -271,13 +271,6 @@ class Line:
         return [pending for result in self.results if (pending := result()) is not None]
 
 
-class _Place(NamedTuple):
-    """A statement of the user's program."""
-
-    code: types.CodeType
-    instruction: int
-
-
 class _Batch:
     """Lines of one thread, in their order, and the arrays that they are given."""
 
@@ -293,7 +286,9 @@ class _Batch:
         self._arrays: list[Any] = []
         self._known: dict[int, tuple[int, Kind]] = {}  # the numbers and kinds of arrays, by their identities
         self._numbers: dict[np.dtype, list[Any]] = {}
-        self._first_place: _Place | None = None
+        self._statements: set[tuple[int, int, int]] = set()
+        self._codes: dict[int, types.CodeType] = {}  # of these statements, kept so that no other has this id
+        self._first_repeated: tuple[int, int, int] | None = None
         self._run: Run | None = None  # once it is closed
         self._is_done = False
         self._bytes = 0
@@ -348,7 +343,8 @@ class _Batch:
         if program is None:
             return None
         for i in number_indices:
-            operands[i] = self._numbers_of(np.asarray(operands[i], program.operand_kinds[i].dtype))
+            dtype = program.operand_kinds[i].dtype
+            operands[i] = self._numbers_of(dtype, [_in_dtype(operands[i], dtype)], ())
         return self._add(program, operands)
 
     def _operand(self, x: Any) -> Any:
@@ -361,13 +357,14 @@ class _Batch:
             if line is not None and line.batch is self:
                 return (line, x.index), x.kind
             x = x.value()
+        elif type(x) is Positions:
+            count = (len(x),)
+            return self._numbers_of(_INT32, x, count), kind_of(count, _INT32)
         known = self._known.get(id(x))
         if known is not None and known[1].size > _FEW:
             return known
         if is_jax_array(x):
             return self._operand_of(x)
-        if type(x) is Positions:
-            return self._numbers_of(np.asarray(x, np.int32)), kind_of((len(x),), _INT32, False)
         if type(x) in _NUMBERS:
             is_bool = type(x) is bool
             kind = kind_of((), np.dtype(bool) if is_bool else default_dtype(type(x)), not is_bool)
@@ -376,7 +373,7 @@ class _Batch:
             return None
         if not x.dtype.isnative or (x.dtype in WIDE and not self.is_x64):
             return None
-        return self._numbers_of(x), kind_of(x.shape, x.dtype, False)
+        return self._numbers_of(x.dtype, x.ravel().tolist(), x.shape), kind_of(x.shape, x.dtype)
 
     def _operand_of(self, array: jax.Array) -> Any:
         """Return the same for an array of JAX, which is kept until the batch has run."""
@@ -396,12 +393,12 @@ class _Batch:
     def _elsewhere(self) -> Any:
         return _RUN_FIRST if self._lines else None
 
-    def _numbers_of(self, values: Any) -> Numbers:
-        """Return an operand that is some numbers, of which the memory may change."""
-        numbers = self._numbers.setdefault(values.dtype, [])
+    def _numbers_of(self, dtype: np.dtype, values: Iterable[Any], shape: tuple[int, ...]) -> Numbers:
+        """Return an operand that is some numbers."""
+        numbers = self._numbers.setdefault(dtype, [])
         start = len(numbers)
-        numbers.extend(values.ravel().tolist())
-        return Numbers(values.dtype, start, values.shape)
+        numbers.extend(values)
+        return Numbers(dtype, start, shape)
 
     def _takes_bound(self, array: Any) -> bool:
         """Whether an array may come to others, of which some are bound to the device and some are not."""
@@ -416,27 +413,33 @@ class _Batch:
         self._known[id(x)] = known
         return known
 
-    def _ends_with(self, program: LineProgram) -> bool:
-        """Whether a call comes again to the statement of the first line, or enough is waiting."""
-        lines = self._lines
-        if len(lines) < _SHORTEST:
-            return False
-        if len(lines) >= _LONGEST or self._bytes > _MOST_BYTES:
+    def _ends_before(self, statement: tuple[int, int, int]) -> bool:
+        """Whether a loop's next round begins with a statement, or enough is waiting.
+
+        A round begins with the statement that is the first one to come again. Others do not end a batch, or
+        a loop would have batches that begin at each of its statements.
+        """
+        if len(self._lines) >= _LONGEST or self._bytes > _MOST_BYTES:
             return True
-        return program is lines[0].program and _place() == self._first_place
+        if self._first_repeated is None and statement in self._statements:
+            self._first_repeated = statement
+        return statement == self._first_repeated and len(self._lines) >= _SHORTEST
 
     def _add(self, program: LineProgram, operands: list[Any]) -> Any:
         if program.nbytes > LARGE:
             return None
-        if self._ends_with(program) or not self.is_open:  # a finalizer may have asked for a value meanwhile
+        code, instruction = _code_and_instruction()
+        statement = (id(code), instruction, id(program))  # a call may make several lines
+        is_closed = not self.is_open  # by a finalizer that has asked for a value meanwhile
+        if is_closed or self._ends_before(statement):
             return _RUN_FIRST
+        self._codes[id(code)] = code
+        self._statements.add(statement)
         line = Line(self, program, operands)
         made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
         line.results = [weakref.ref(pending) for pending in made]
         self._lines.append(line)
         self._bytes += program.nbytes
-        if self._first_place is None:
-            self._first_place = _place()
         return made[0] if program.is_one else made
 
     def run(self) -> None:
@@ -458,6 +461,11 @@ class _Batch:
             _waiting.discard(self)
 
 
+def _in_dtype(number: complex, dtype: np.dtype) -> complex:
+    """Return a number as a dtype has it; one that it cannot hold raises, as for NumPy."""
+    return number if type(number) is float and dtype.kind == "f" else np.asarray(number, dtype).item()
+
+
 _RUN_FIRST = object()
 _INT32 = np.dtype(np.int32)
 
@@ -472,12 +480,12 @@ def _unchecked() -> Iterator[None]:
         yield
 
 
-def _place() -> _Place:
-    """Return the statement of the user's program that runs now."""
-    frame: Any = sys._getframe(2)
+def _code_and_instruction() -> tuple[types.CodeType, int]:
+    """Return where the user's program is now."""
+    frame: Any = sys._getframe(6)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         frame = frame.f_back
-    return _Place(frame.f_code, frame.f_lasti)
+    return frame.f_code, frame.f_lasti
 
 
 # Recording

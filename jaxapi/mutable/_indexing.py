@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +17,20 @@ from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
-__all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "is_symbolic", "on_host", "read"]
-__all__ += ["reads_on_host", "selected_in_buffer", "selection_of", "write", "write_mask"]
+__all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "is_symbolic", "on_host"]
+__all__ += [
+    "plain_selection",
+    "read",
+    "reads_on_host",
+    "selected_in_buffer",
+    "selection_of",
+    "write",
+    "write_mask",
+]
 
 _INTS = frozenset([int])
+_BOUNDS = frozenset([int, type(None)])
+_SELECTIONS_KEPT = 4096
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
 _SMALL_GRID = 2**20  # positions of which each can have a number in little memory
 
@@ -41,6 +52,29 @@ def selection_of(shape: tuple, keys: tuple) -> Selection | None:
     if any(map(is_array, keys)) or is_symbolic(shape):
         return None
     return Selection.of(keys, shape)
+
+
+def plain_selection(shape: tuple, keys: tuple) -> Selection | None:
+    """Return what ints, slices, None and Ellipsis select; None where a part, or a slice's bound, is another.
+
+    A key that comes again has the same selection, of which programs were chosen before.
+    """
+    plain_keys: list[Any] = []
+    for k in keys:
+        kind = type(k)
+        if kind is slice:
+            k = (k.start, k.stop, k.step)
+            if not _BOUNDS.issuperset(map(type, k)):
+                return None
+        elif kind is not int and k is not None and k is not Ellipsis:
+            return None
+        plain_keys.append(k)
+    return _selection_of_plain(shape, tuple(plain_keys)) if _INTS.issuperset(map(type, shape)) else None
+
+
+@functools.lru_cache(_SELECTIONS_KEPT)
+def _selection_of_plain(shape: tuple[int, ...], plain_keys: tuple) -> Selection:
+    return Selection.of(tuple([slice(*k) if type(k) is tuple else k for k in plain_keys]), shape)
 
 
 def read(value: jax.Array, keys: tuple) -> jax.Array:

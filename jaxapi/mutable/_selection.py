@@ -138,7 +138,10 @@ def one_program_suffices(value: jax.Array) -> bool:
     """Whether one program can read or write a part and do more: of a concrete value, on one device."""
     if type(value) is Pending:
         return True
-    return not (is_traced(value) or in_a_trace()) and len(value.sharding.device_set) == 1
+    if is_traced(value) or in_a_trace():
+        return False
+    sharding = value.sharding
+    return isinstance(sharding, jax.sharding.SingleDeviceSharding) or len(sharding.device_set) == 1
 
 
 class Part:
