@@ -270,7 +270,7 @@ _MOST_FACTORS = 4  # multiplied, they take a tenth of the time of a power
 
 def has_few_factors(dtype: np.dtype, exponent: Any) -> bool:
     """Whether a power of an array is `multiplied`."""
-    return type(exponent) is int and -_MOST_FACTORS <= exponent <= _MOST_FACTORS and dtype != bool
+    return type(exponent) is int and -_MOST_FACTORS <= exponent <= _MOST_FACTORS and dtype.kind != "b"
 
 
 @functools.partial(compiled, static_argnums=1, inline=True)

@@ -34,7 +34,7 @@ _Plan = tuple[tuple["LineProgram", tuple[_Operand, ...]], ...]
 
 
 class Run:
-    """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when it is asked again."""
+    """The lines of a closed batch on their way to values; what Ctrl-C ends goes on when it is asked again."""
 
     def __init__(self, lines: "list[Line]", arrays: list[Any]):
         """Take lines, and the arrays that they are given, which nobody else may need."""

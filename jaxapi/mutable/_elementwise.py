@@ -60,7 +60,7 @@ class Elementwise:
         casting: Any = "same_kind",
         may_wait: bool = False,
     ) -> Any:
-        """Compute in NumPy's dtypes, or as if the result was of ``dtype``; as a line of a batch where it may."""
+        """Compute in NumPy's dtypes, or as if the result was of ``dtype``; as a line where it may."""
         waits = may_wait and self.numpys.nout == 1 and is_recording()
         if not waits:
             operands = tuple([concrete(x) for x in operands])

@@ -25,7 +25,7 @@ from ..mutable._array import (
     wrap,
     wrap_rows,
 )
-from ..mutable._batches import is_recording, lend
+from ..mutable._batches import Pending, is_recording, lend
 from ..mutable._capacity._functions import may_wait, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
@@ -37,8 +37,8 @@ from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
 __all__ = ["as_option", "as_ours", "cast", "check_out", "computed_by_numpy", "current_of", "first_line"]
-__all__ += ["host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first", "operand_of", "ours"]
-__all__ += ["signed_as", "value_of", "with_numpys_signature"]
+__all__ += ["host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first", "operand_of"]
+__all__ += ["ours", "signed_as", "value_of", "with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
 IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
@@ -251,7 +251,7 @@ def as_type(x, dtype):
 
 def cast(value, dtype):
     """Cast anything array-like as NumPy does, of complex numbers the real part."""
-    return _promotion.cast(value_of(value), dtype)
+    return _promotion.cast(value if type(value) is Pending else value_of(value), dtype)
 
 
 def with_numpys_signature(name: str, numpys, function, module: str):
