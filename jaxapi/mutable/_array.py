@@ -27,7 +27,7 @@ from ._capacity._slices import has_many_rows
 from ._elementwise import ELEMENTWISE, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_eager
-from ._indexing import element_of, is_symbolic, read, selection_of, write
+from ._indexing import element_of, is_symbolic, plain_selection, read, selection_of, write
 from ._keys import parts_of
 from ._numpy_arguments import (
     AS_THEY_ARE,
@@ -740,14 +740,13 @@ class Array(Storage):
             part = _selecting().read_by_array(self, key)
             if part is not None:
                 return part
-        keys, position = _parsed(key, self.shape)
+        keys, position, selection = _parsed(key, self.shape)
+        if selection is not None:
+            return self._part(selection)
         if position is not None:  # a copy, as NumPy's scalars are
             owner, position = self._position_in_owner(position)
             element = take(owner._current_with_room, Selection(tuple(position), ()))
             return _wrap_apart(element, owner, is_scalar=True)
-        selection = selection_of(self.shape, keys)
-        if selection is not None:
-            return self._part(selection)
         made = read(self._current, keys)
         return wrap(made, self._module, is_scalar=not made.ndim and ... not in keys)
 
@@ -768,13 +767,12 @@ class Array(Storage):
             self._check_writeable()
             if _writing().write_where(self, key, value):
                 return
-        keys, position = _parsed(key, self.shape)
+        keys, position, selection = _parsed(key, self.shape)
         if position is not None:
             owner, position = self._position_in_owner(position)
             self._check_writeable()
             owner._replace_part(put, Selection(tuple(position), ()), written(value))
             return
-        selection = selection_of(self.shape, keys)
         if selection is None or 0 in selection.shape or self._host is not None:
             self._rewrite(write, keys, written(value))
             return
@@ -1538,14 +1536,22 @@ def _unpickled(host, module=MUTABLE, is_scalar=False):
 _PLAIN_PARTS = frozenset([int, slice, type(None), type(...)])
 
 
-def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None]:
-    """Return the parts of a key, and the position if they are ints alone."""
+def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None, Selection | None]:
+    """Return the parts of a key, the position if they are ints alone, and else what is selected.
+
+    Both are None for a key with arrays.
+    """
     keys = key if type(key) is tuple else (key,)
-    place = element_of(shape, keys)
-    if place is None and not _PLAIN_PARTS.issuperset(map(type, keys)):
+    position = element_of(shape, keys)
+    if position is not None:
+        return keys, position, None
+    selection = plain_selection(shape, keys)
+    if selection is not None:
+        return keys, None, selection
+    if not _PLAIN_PARTS.issuperset(map(type, keys)):
         keys = parts_of(_plain_key(key))
-        place = element_of(shape, keys)  # of NumPy's ints
-    return keys, place
+        position = element_of(shape, keys)  # of NumPy's ints
+    return keys, position, selection_of(shape, keys) if position is None else None
 
 
 def _starts_of(value: jax.Array) -> list[int]:

@@ -6,21 +6,24 @@ nothing across it that it could compute in another way.
 
 import collections
 import itertools
+import math
 import sys
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import numpy as np
 from jax import lax
 from jax.experimental.layout import Layout, with_layout_constraint
 
+from .._core._constants import repeated
 from .._core._programs import compiled
 
 if TYPE_CHECKING:
     from ._batches import Line, LineProgram
 
-__all__ = ["SMALL", "Run"]
+__all__ = ["SMALL", "Numbers", "Run"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
@@ -28,20 +31,35 @@ _PROGRAMS_KEPT = 256
 _MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
 _WORTH_A_PROGRAM = 3  # lines
 
-# A result of a line, by the numbers of both; or the number of an array that the batch was given.
-_Operand = tuple[int, int] | int
+
+class Numbers(NamedTuple):
+    """Some of the numbers of a batch, of one dtype: its programs get all of these as a vector."""
+
+    dtype: np.dtype
+    start: int
+    shape: tuple[int, ...]
+
+    def of(self, vector: Any) -> Any:
+        """Return them, of all numbers of the dtype."""
+        return vector[self.start : self.start + math.prod(self.shape)].reshape(self.shape)
+
+
+# A result of a line, by the numbers of both; the number of an array that the batch was given; or numbers.
+_Operand = tuple[int, int] | int | Numbers
 _Plan = tuple[tuple["LineProgram", tuple[_Operand, ...]], ...]
 
 
 class Run:
-    """The lines of a closed batch on their way to values; what Ctrl-C ends goes on when it is asked again."""
+    """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when asked again."""
 
-    def __init__(self, lines: "list[Line]", arrays: list[Any]):
-        """Take lines, and the arrays that they are given, which nobody else may need."""
+    def __init__(self, lines: "list[Line]", arrays: list[Any], numbers: dict[np.dtype, list], device: Any):
+        """Take lines, the arrays that they are given, which nobody else may need, and their numbers."""
         for number, line in enumerate(lines):
             line.number = number
         self._lines = lines
         self._arrays = arrays
+        self._numbers = {dtype: np.array(values, dtype) for dtype, values in numbers.items()}
+        self._device = device
         self._together: list[Any] = []  # what the one program returned, once it ran
         self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
         self._program = _program_of(lines) if len(lines) >= _WORTH_A_PROGRAM else None
@@ -52,13 +70,18 @@ class Run:
         if not wanted:
             return
         if self._program is not None and not self._each and not self._together:
-            self._program.run(self._arrays, [line.number for line in wanted], self._together)
+            numbers = [line.number for line in wanted]
+            self._program.run(self._arrays, self._vectors_on_device(), numbers, self._together)
         if not self._together:
             self._finish_each(wanted)
             return
         made = self._program.results(self._together[0])  # type: ignore[union-attr]
         for line in wanted:
             _finish(line, made[line.number])
+
+    def _vectors_on_device(self) -> dict[np.dtype, Any]:
+        """Return the numbers of each dtype, there where a batch had the same before."""
+        return {dtype: repeated(values, self._device) for dtype, values in self._numbers.items()}
 
     def _finish_each(self, wanted: "list[Line]") -> None:
         """Run line by line; what depends on one that fails raises its error when it is asked for."""
@@ -82,7 +105,7 @@ class Run:
         if error is not None:
             self._each.append(error)
             return
-        reuses = self._may_reuse(line, operands[0], needed) if operands else False
+        reuses = self._may_reuse(line, operands, needed)
         try:
             if reuses:  # in the same call of C that deletes the operand, which Ctrl-C cannot end
                 program = line.program.reusing.jitted()
@@ -94,15 +117,17 @@ class Run:
 
     def _operand(self, x: Any) -> Any:
         """Return the value of an operand, or the error of the line that makes it."""
-        if type(x) is not tuple:
+        if type(x) is int:
             return self._arrays[x]
+        if type(x) is Numbers:
+            return repeated(x.of(self._numbers[x.dtype]), self._device)
         source, index = x
         made = self._each[source.number]
         return made if isinstance(made, Exception) else source.program.results(made)[index]
 
-    def _may_reuse(self, line: "Line", value: Any, needed: "_Needed") -> bool:
+    def _may_reuse(self, line: "Line", operands: list[Any], needed: "_Needed") -> bool:
         """Whether a line may use the memory of its first operand: nobody else has it, or will read it."""
-        if line.program.reusing is None or getattr(value, "nbytes", 0) <= SMALL:
+        if line.program.reusing is None or getattr(operands[0], "nbytes", 0) <= SMALL:
             return False
         x = line.operands[0]
         if line.operands.count(x) > 1:
@@ -110,8 +135,10 @@ class Run:
         if type(x) is tuple:
             source, _ = x
             is_last = needed.last_uses[source.number] == line.number and not source.wanted()
-            return is_last and source.program.is_one and _holders(value) == _HELD_BY_A_RUN
-        return needed.last_readers[x] == line.number and _holders(value) == _HELD_BY_A_RUN
+            is_read_last = is_last and source.program.is_one
+        else:
+            is_read_last = type(x) is int and needed.last_readers[x] == line.number
+        return is_read_last and sys.getrefcount(operands[0]) == _IN_ONE_LIST + 1
 
 
 def _finish(line: "Line", made: Any) -> None:
@@ -123,23 +150,13 @@ def _finish(line: "Line", made: Any) -> None:
             pending.finish(line.program.results(made)[pending.index])
 
 
-def _holders(value: Any) -> int:
-    return sys.getrefcount(value)
-
-
-def _count_in_a_run() -> int:
-    """Return what `_holders` tells `Run._may_reuse` of a value that is in a list, and an operand, alone."""
+def _count_in_a_list() -> int:
     values = [object()]
-    operands = [values[0]]
-
-    def may_reuse(value: Any) -> int:
-        return _holders(value)
-
-    return may_reuse(operands[0])
+    return sys.getrefcount(values[0])
 
 
 # Without the GIL the count would prove nothing.
-_HELD_BY_A_RUN = _count_in_a_run() if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
+_IN_ONE_LIST = _count_in_a_list() if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
 
 
 class _Needed:
@@ -157,7 +174,7 @@ class _Needed:
                 if type(x) is tuple:
                     number = x[0].number
                     self.last_uses[number] = max(self.last_uses.get(number, -1), line.number)
-                else:
+                elif type(x) is int:
                     self.last_readers.setdefault(x, line.number)
         for number, reader in self.last_uses.items():
             self._read_last.setdefault(reader, []).append(number)
@@ -179,8 +196,12 @@ class _Program:
         self._compiled: dict[tuple[int, ...], Any] = {}  # by the arrays whose memory is used
         first_operands = [operands[0] for program, operands in plan if program.reusing is not None]
         self._written = sorted({x for x in first_operands if type(x) is int})
+        all_operands = itertools.chain.from_iterable(operands for _, operands in plan)
+        self._dtypes = list(dict.fromkeys(x.dtype for x in all_operands if type(x) is Numbers))
 
-    def run(self, arrays: list[Any], wanted: list[int], made: list[Any]) -> None:
+    def run(
+        self, arrays: list[Any], numbers: dict[np.dtype, Any], wanted: list[int], made: list[Any]
+    ) -> None:
         """Append what the program returns; nothing where lines run one by one, as one that fails raises."""
         if not self._was_seen:
             self._was_seen = True
@@ -197,8 +218,9 @@ class _Program:
             program = self._compiled[donated] = self._compile(donated)
         given = [None if number in donated else x for number, x in enumerate(arrays)]
         spent = [arrays[number] for number in donated]
+        vectors = [numbers[dtype] for dtype in self._dtypes]
         try:
-            made.extend(itertools.starmap(program, [(given, spent)]))
+            made.extend(itertools.starmap(program, [(given, spent, vectors)]))
         except Exception as error:
             if any(x.is_deleted() for x in spent):
                 made.append(error)
@@ -216,10 +238,9 @@ class _Program:
             room.update(self._plan[number][0].kinds)
         donated = []
         for number in self._written:
-            value = arrays[number]
-            if value.nbytes <= SMALL or _holders(value) != _HELD_BY_A_RUN:
+            if arrays[number].nbytes <= SMALL or sys.getrefcount(arrays[number]) != _IN_ONE_LIST:
                 continue
-            kind = next((kind for kind in room if kind.is_of(value) and room[kind]), None)
+            kind = next((kind for kind in room if kind.is_of(arrays[number]) and room[kind]), None)
             if kind is not None:
                 room[kind] -= 1
                 donated.append(number)
@@ -230,17 +251,23 @@ class _Program:
         kept = self._kept
         needed = _needed_by(plan, kept)
 
-        def statements(given: list[Any], spent: list[Any]) -> list[Any]:
+        def statements(given: list[Any], spent: list[Any], vectors: list[Any]) -> list[Any]:
             arrays = dict(enumerate(given)) | dict(zip(donated, spent, strict=True))
+            numbers = dict(zip(self._dtypes, vectors, strict=True))
             made: list[Any] = []
+
+            def value_of(x: _Operand) -> Any:
+                if type(x) is int:
+                    return arrays[x]
+                if type(x) is Numbers:
+                    return x.of(numbers[x.dtype])
+                line, index = x
+                return plan[line][0].results(made[line])[index]
+
             for number, (program, operands) in enumerate(plan):
                 result = None
                 if number in needed:
-                    values = [
-                        plan[x[0]][0].results(made[x[0]])[x[1]] if type(x) is tuple else arrays[x]
-                        for x in operands
-                    ]
-                    result = jax.tree.map(_sealed, program(values))
+                    result = jax.tree.map(_sealed, program(list(map(value_of, operands))))
                 made.append(result)
             return [made[number] for number in kept]
 

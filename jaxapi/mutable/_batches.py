@@ -4,7 +4,7 @@ On a device, outside of JAX's transformations, a call of a program that is `reco
 batch of its thread, and returns a `Pending` value, of which shape and dtype are known. A batch runs when
 
 - the value of one of its lines is asked for,
-- the program comes again to the statement that its first line is of: a loop's next round,
+- the program comes again to the first of its statements that comes again: a loop's next round,
 - it has many lines, or makes many bytes.
 
 A batch that comes for the first time runs line by line, each by the line's own program. When the same lines
@@ -21,26 +21,30 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
+from .._core._constants import positions as positions_of
 from .._core._constants import repeated
-from .._core._dtypes import default_dtype, x64_as, x64_mode
+from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
-from ._batch_programs import Run
+from ._batch_programs import Numbers, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", "line_of", "recorded"]
-__all__ += ["run_all", "takes_pending"]
+__all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
+__all__ += ["kind_of", "line_program_of", "run_all", "takes_pending"]
 
-_SHORTEST = 16  # lines that are run because their first statement comes again
-_LONGEST = 400  # lines
+_SHORTEST = 16  # lines that are run because a statement comes again
+_LONGEST = 100  # lines
 _MOST_BYTES = 2**28  # of the results of lines
 LARGE = 2**25  # bytes of one result: its program takes longer than its call
 _LINES_KEPT = 4096
 _KINDS_KEPT = 4096
+
+_FEW = 8  # elements of an array that may be one of many numbers
 
 _PACKAGE = __name__.partition(".")[0]
 _NUMBERS = frozenset([bool, int, float, complex])
@@ -50,11 +54,12 @@ _local = threading.local()
 class Kind:
     """What a line is compiled for, of an operand; one object for each kind."""
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "shape", "size", "weak_type")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool):
         """Take what is known of an array."""
         self.shape = shape
+        self.size = math.prod(shape)
         self.dtype = dtype
         self.weak_type = weak_type
 
@@ -68,7 +73,8 @@ class Kind:
 
 
 @functools.lru_cache(_KINDS_KEPT)
-def _kind(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> Kind:
+def kind_of(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> Kind:
+    """Return the kind of arrays of a shape and a dtype."""
     return Kind(shape, dtype, weak_type)
 
 
@@ -86,6 +92,11 @@ class Pending:
         self._error: Exception | None = None
 
     @property
+    def is_there(self) -> bool:
+        """Whether the value was made."""
+        return self._value is not None
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
         return self.kind.shape
@@ -98,7 +109,7 @@ class Pending:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return math.prod(self.kind.shape)
+        return self.kind.size
 
     @property
     def dtype(self) -> np.dtype:
@@ -108,7 +119,7 @@ class Pending:
     @property
     def nbytes(self) -> int:
         """The bytes of all elements."""
-        return self.size * self.kind.dtype.itemsize
+        return self.kind.size * self.kind.dtype.itemsize
 
     @property
     def weak_type(self) -> bool:
@@ -149,9 +160,17 @@ class Pending:
         self._line = None
 
 
+class Positions(tuple):
+    """Positions along some axes, below 2**31: int32 numbers of a program."""
+
+    __slots__ = ()
+
+
 def concrete(x: Any) -> Any:
-    """Return the value of what may be pending."""
-    return x.value() if type(x) is Pending else x
+    """Return the value of what may be pending; of positions their array."""
+    if type(x) is Pending:
+        return x.value()
+    return positions_of(x) if type(x) is Positions else x
 
 
 # Arrays that others may have: who donates one to a program of his own deletes it. And the batches that wait.
@@ -184,17 +203,18 @@ def run_all() -> None:
 class LineProgram:
     """A program with its options, for operands of certain kinds."""
 
-    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes")
+    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds")
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
         """Trace the program; the options stand at the places of its static arguments."""
         self._program = program
         self._options = options
+        self.operand_kinds = kinds
         structures = [kind.structure() for kind in kinds]
         made = program.jitted().trace(*self.arguments(structures)).out_info
         self.is_one = not isinstance(made, (list, tuple))
         results = [made] if self.is_one else made
-        self.kinds = [_kind(x.shape, x.dtype, x.weak_type) for x in results]
+        self.kinds = [kind_of(x.shape, x.dtype, x.weak_type) for x in results]
         self.nbytes = sum(math.prod(x.shape) * x.dtype.itemsize for x in results)
 
     def arguments(self, operands: Iterable[Any]) -> list[Any]:
@@ -231,7 +251,10 @@ class LineProgram:
 
 
 class Line:
-    """A call that waits. An operand is a result of another line, or the number of an array of the batch."""
+    """A call that waits.
+
+    An operand is a result of another line, the number of an array of the batch, or some of its numbers.
+    """
 
     __slots__ = ("batch", "number", "operands", "program", "results")
 
@@ -248,13 +271,6 @@ class Line:
         return [pending for result in self.results if (pending := result()) is not None]
 
 
-class _Place(NamedTuple):
-    """A statement of the user's program."""
-
-    code: types.CodeType
-    instruction: int
-
-
 class _Batch:
     """Lines of one thread, in their order, and the arrays that they are given."""
 
@@ -263,23 +279,27 @@ class _Batch:
         self.device: Any = None
         self.is_open = True
         self.is_x64 = is_x64
+        self.is_busy = False  # while a call is recorded
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
         self._lines: list[Line] = []
         self._arrays: list[Any] = []
-        self._kinds: list[Kind] = []
-        self._numbers: dict[int, int] = {}  # of arrays, by their identities
-        self._first_place: _Place | None = None
-        self._run: Run | None = None  # once it is closed, until all is done
+        self._known: dict[int, tuple[int, Kind]] = {}  # the numbers and kinds of arrays, by their identities
+        self._numbers: dict[np.dtype, list[Any]] = {}
+        self._statements: set[tuple[int, int, int]] = set()
+        self._codes: dict[int, types.CodeType] = {}  # of these statements, kept so that no other has this id
+        self._first_repeated: tuple[int, int, int] | None = None
+        self._run: Run | None = None  # once it is closed
+        self._is_done = False
         self._bytes = 0
         _waiting.add(self)
 
     def has(self, array: Any) -> bool:
         """Whether a line reads an array."""
-        return id(array) in self._numbers
+        return id(array) in self._known
 
     def record(self, program: Any, static: frozenset[int], args: Sequence[Any]) -> Any:
-        """Add a line for a call, and return what it makes.
+        """Add a line for a call of a program, and return what it makes.
 
         None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
         """
@@ -290,50 +310,95 @@ class _Batch:
             if i in static:
                 options.append(x)
                 continue
-            if type(x) is Pending:
-                line = x._line
-                if line is not None and line.batch is self:
-                    operands.append((line, x.index))
-                    kinds.append(x.kind)
-                    continue
-                x = x.value()
-            number = self._number_of(x)
-            if number is None:
-                return _RUN_FIRST if self._lines else None
-            if number == _AT_ONCE:
-                return None
-            operands.append(number)
-            kinds.append(self._kinds[number])
-        line_program = line_program_of(program, tuple(options), tuple(kinds), self.is_x64)
-        if line_program.nbytes > LARGE:
-            return None
-        return _RUN_FIRST if self._ends_with(line_program) else self._add(line_program, operands)
+            found = self._operand(x)
+            if type(found) is not tuple:
+                return found
+            operands.append(found[0])
+            kinds.append(found[1])
+        program = line_program_of(program, tuple(options), tuple(kinds), self.is_x64)
+        return self._add(program, operands)
 
-    def _number_of(self, x: Any) -> int | None:
-        """Return the number of an array, which is kept until the batch has run.
+    def record_by_kinds(
+        self, program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Sequence[Any]
+    ) -> Any:
+        """Do the same for a function whose program is chosen by the kinds of its arguments.
 
-        None is returned for an array elsewhere, `_AT_ONCE` for one that no line may wait for.
+        Of a Python number that is its class; ``program_of`` says by its own kinds what it becomes.
         """
-        if not is_jax_array(x):
-            return self._number_of_host(x)
-        if is_traced(x):  # a value of a transformation that has ended, which JAX refuses
-            return _AT_ONCE
-        number = self._numbers.get(id(x))
-        return self._number_of_new(x) if number is None else number
+        operands: list[Any] = []
+        kinds: list[Any] = []
+        number_indices = []
+        for x in args:
+            if type(x) in _NUMBERS:
+                number_indices.append(len(operands))
+                operands.append(x)
+                kinds.append(type(x))
+                continue
+            found = self._operand(x)
+            if type(found) is not tuple:
+                return found
+            operands.append(found[0])
+            kinds.append(found[1])
+        program = program_of(*key, tuple(kinds), self.is_x64)
+        if program is None:
+            return None
+        for i in number_indices:
+            dtype = program.operand_kinds[i].dtype
+            operands[i] = self._numbers_of(dtype, [_in_dtype(operands[i], dtype)], ())
+        return self._add(program, operands)
 
-    def _number_of_new(self, array: Any) -> int | None:
-        if id(array) in _lent:
-            return _AT_ONCE
+    def _operand(self, x: Any) -> Any:
+        """Return an operand and its kind.
+
+        None is returned for what lets a call run at once, `_RUN_FIRST` for an array that is elsewhere.
+        """
+        if type(x) is Pending:
+            line = x._line
+            if line is not None and line.batch is self:
+                return (line, x.index), x.kind
+            x = x.value()
+        elif type(x) is Positions:
+            count = (len(x),)
+            return self._numbers_of(_INT32, x, count), kind_of(count, _INT32)
+        known = self._known.get(id(x))
+        if known is not None and known[1].size > _FEW:
+            return known
+        if is_jax_array(x):
+            return self._operand_of(x)
+        if type(x) in _NUMBERS:
+            is_bool = type(x) is bool
+            kind = kind_of((), np.dtype(bool) if is_bool else default_dtype(type(x)), not is_bool)
+            return self._keep(repeated(x, self.device), kind)
+        if not isinstance(x, (np.ndarray, np.generic)) or x.size > _FEW or x.dtype.kind not in "biufc":
+            return None
+        if not x.dtype.isnative or (x.dtype in WIDE and not self.is_x64):
+            return None
+        return self._numbers_of(x.dtype, x.ravel().tolist(), x.shape), kind_of(x.shape, x.dtype)
+
+    def _operand_of(self, array: jax.Array) -> Any:
+        """Return the same for an array of JAX, which is kept until the batch has run."""
+        if is_traced(array) or id(array) in _lent:  # of a transformation that has ended, which JAX refuses
+            return None
         sharding = array.sharding
         if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
-            return None
+            return self._elsewhere()
         (device,) = sharding.device_set
         if self.device is None:
             self.device = device
             self._is_bound = array.committed
         elif device != self.device or (array.committed != self._is_bound and not self._takes_bound(array)):
-            return None
-        return self._keep(array, _kind(array.shape, array.dtype, array.weak_type))
+            return self._elsewhere()
+        return self._keep(array, kind_of(array.shape, array.dtype, array.weak_type))
+
+    def _elsewhere(self) -> Any:
+        return _RUN_FIRST if self._lines else None
+
+    def _numbers_of(self, dtype: np.dtype, values: Iterable[Any], shape: tuple[int, ...]) -> Numbers:
+        """Return an operand that is some numbers."""
+        numbers = self._numbers.setdefault(dtype, [])
+        start = len(numbers)
+        numbers.extend(values)
+        return Numbers(dtype, start, shape)
 
     def _takes_bound(self, array: Any) -> bool:
         """Whether an array may come to others, of which some are bound to the device and some are not."""
@@ -342,63 +407,67 @@ class _Batch:
         self._is_bound = self._is_bound or array.committed
         return True
 
-    def _number_of_host(self, x: Any) -> int | None:
-        """Return the number of a number of Python's, or of NumPy's; `_AT_ONCE` for other memory."""
-        if type(x) in _NUMBERS:
-            is_bool = type(x) is bool
-            kind = _kind((), np.dtype(bool) if is_bool else default_dtype(type(x)), not is_bool)
-        elif isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc" and x.size == 1:
-            kind = _kind(x.shape, x.dtype, False)
-            x = np.array(x)  # whose memory nobody changes
-        else:
-            return _AT_ONCE
-        return self._keep(repeated(x, self.device), kind)
-
-    def _keep(self, x: Any, kind: Kind) -> int:
-        number = len(self._arrays)
+    def _keep(self, x: Any, kind: Kind) -> tuple[int, Kind]:
+        known = (len(self._arrays), kind)
         self._arrays.append(x)
-        self._kinds.append(kind)
-        self._numbers[id(x)] = number
-        return number
+        self._known[id(x)] = known
+        return known
 
-    def _ends_with(self, program: LineProgram) -> bool:
-        """Whether a call comes again to the statement of the first line, or enough is waiting."""
-        lines = self._lines
-        if len(lines) < _SHORTEST:
-            return False
-        if len(lines) >= _LONGEST or self._bytes > _MOST_BYTES:
+    def _ends_before(self, statement: tuple[int, int, int]) -> bool:
+        """Whether a loop's next round begins with a statement, or enough is waiting.
+
+        A round begins with the statement that is the first one to come again. Others do not end a batch, or
+        a loop would have batches that begin at each of its statements.
+        """
+        if len(self._lines) >= _LONGEST or self._bytes > _MOST_BYTES:
             return True
-        return program is lines[0].program and _place() == self._first_place
+        if self._first_repeated is None and statement in self._statements:
+            self._first_repeated = statement
+        return statement == self._first_repeated and len(self._lines) >= _SHORTEST
 
     def _add(self, program: LineProgram, operands: list[Any]) -> Any:
+        if program.nbytes > LARGE:
+            return None
+        code, instruction = _code_and_instruction()
+        statement = (id(code), instruction, id(program))  # a call may make several lines
+        is_closed = not self.is_open  # by a finalizer that has asked for a value meanwhile
+        if is_closed or self._ends_before(statement):
+            return _RUN_FIRST
+        self._codes[id(code)] = code
+        self._statements.add(statement)
         line = Line(self, program, operands)
         made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
         line.results = [weakref.ref(pending) for pending in made]
         self._lines.append(line)
         self._bytes += program.nbytes
-        if self._first_place is None:
-            self._first_place = _place()
         return made[0] if program.is_one else made
 
     def run(self) -> None:
         """Compute what is still asked for; nothing, where that was done."""
         with self.lock:
-            if self.is_open:
-                self.is_open = False
-                self._run = Run(self._lines, self._arrays)
-            if self._run is None:
+            if self._is_done:
                 return
+            if self._run is None:
+                self._run = Run(self._lines, self._arrays, self._numbers, self.device)
+            self.is_open = False
             with eagerly(), x64_as(self.is_x64), _unchecked():
                 self._run.finish()
+            self._is_done = True
             self._run = None
             self._lines = []
             self._arrays = []
             self._numbers = {}
+            self._known = {}
             _waiting.discard(self)
 
 
+def _in_dtype(number: complex, dtype: np.dtype) -> complex:
+    """Return a number as a dtype has it; one that it cannot hold raises, as for NumPy."""
+    return number if type(number) is float and dtype.kind == "f" else np.asarray(number, dtype).item()
+
+
 _RUN_FIRST = object()
-_AT_ONCE = -1
+_INT32 = np.dtype(np.int32)
 
 
 @contextlib.contextmanager
@@ -411,12 +480,12 @@ def _unchecked() -> Iterator[None]:
         yield
 
 
-def _place() -> _Place:
-    """Return the statement of the user's program that runs now."""
-    frame: Any = sys._getframe(2)
+def _code_and_instruction() -> tuple[types.CodeType, int]:
+    """Return where the user's program is now."""
+    frame: Any = sys._getframe(6)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         frame = frame.f_back
-    return _Place(frame.f_code, frame.f_lasti)
+    return frame.f_code, frame.f_lasti
 
 
 # Recording
@@ -438,14 +507,32 @@ def recorded(program: Any) -> Callable[..., Any]:
 
 def line_of(program: Any) -> Callable[..., Any]:
     """Return the same for callers that know that statements wait now."""
-    static = program.static_argnums
+    attempt = attempt_of(program)
 
     @functools.wraps(program)
     def call(*args: Any) -> Any:
-        made = _record(program, static, args)
+        made = attempt(*args)
         return program(*[concrete(x) for x in args]) if made is None else made
 
     return call
+
+
+def attempt_of(program: Any) -> Callable[..., Any]:
+    """Return what makes lines of calls, or returns None for one that has to run at once."""
+    static = program.static_argnums
+
+    def attempt(*args: Any) -> Any:
+        return _record(_Batch.record, program, static, args)
+
+    return attempt
+
+
+def attempt_by_kinds(program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Any) -> Any:
+    """Make a line of a call whose program is chosen by the kinds of arguments; None where it cannot be one.
+
+    ``program_of(*key, kinds, is_x64)`` chooses it, or returns None.
+    """
+    return _record(_Batch.record_by_kinds, program_of, key, args)
 
 
 def continued(program: Any) -> Callable[..., Any]:
@@ -459,29 +546,46 @@ def continued(program: Any) -> Callable[..., Any]:
     return call
 
 
+WAITS = object()  # in the place of memory to use: the call is to be a line, or nothing is done
+
+
 def takes_pending(program: Any) -> Any:
     """Say of a program that it takes values that are pending, and may return one."""
     program.takes_pending = True
     return program
 
 
-def _record(program: Any, static: frozenset[int], args: Sequence[Any]) -> Pending | None:
-    """Make a line of a call; None where it has to run now."""
-    batch = getattr(_local, "batch", None)
-    is_x64 = x64_mode()
-    if batch is None or not batch.is_open or batch.is_x64 is not is_x64:
-        if batch is not None:
-            batch.run()
-        batch = _local.batch = _Batch(is_x64)
-    with batch.lock:
-        made = batch.record(program, static, args)
+def _record(method: Callable[..., Any], *args: Any) -> Any:
+    """Make a line of a call by a method of the batch; None where it has to run now."""
+    made = _record_in(_batch_now(), method, args)
     if made is not _RUN_FIRST:
         return made
-    batch.run()
-    batch = _local.batch = _Batch(is_x64)
-    with batch.lock:
-        made = batch.record(program, static, args)
+    run_all()
+    made = _record_in(_batch_now(), method, args)
     return None if made is _RUN_FIRST else made
+
+
+def _record_in(batch: _Batch, method: Callable[..., Any], args: Any) -> Any:
+    with batch.lock:
+        if batch.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
+            return None
+        batch.is_busy = True
+        try:
+            return method(batch, *args)
+        finally:
+            batch.is_busy = False
+
+
+def _batch_now() -> _Batch:
+    """Return the batch of this thread, in the x64 mode that is on."""
+    batch = getattr(_local, "batch", None)
+    is_x64 = x64_mode()
+    if batch is not None and batch.is_open and batch.is_x64 is is_x64:
+        return batch
+    if batch is not None:
+        batch.run()
+    batch = _local.batch = _Batch(is_x64)
+    return batch
 
 
 @functools.lru_cache(_LINES_KEPT)

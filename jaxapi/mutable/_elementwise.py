@@ -30,9 +30,9 @@ from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._missing import _RENAMED
 from .._searching import choose
-from ._batches import Pending, concrete, is_recording, recorded
+from ._batches import Pending, concrete, is_recording, kind_of, recorded
 from ._promotion import cast
-from ._selection import Part, computed_of_parts
+from ._selection import Part, computed_of_parts, line_of_parts, operand_kinds, program_of_parts
 
 __all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase", "chosen", "may_raise"]
 __all__ += ["statement"]
@@ -41,6 +41,7 @@ _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
 # XLA's lose bits of float16, and NumPy's compute in float32.
 _COARSE = ("exp2", "log2", "log10", "logaddexp2")
+_LINES_KEPT = 1024  # of each function
 _COMPARISONS = frozenset(["equal", "greater", "greater_equal", "less", "less_equal", "not_equal"])
 
 
@@ -52,6 +53,7 @@ class Elementwise:
         self.name = name
         self._function = function
         self.numpys = numpys
+        self._line_program = functools.lru_cache(_LINES_KEPT)(self._make_line_program)
 
     def __call__(
         self,
@@ -60,8 +62,13 @@ class Elementwise:
         casting: Any = "same_kind",
         may_wait: bool = False,
     ) -> Any:
-        """Compute in NumPy's dtypes, or as if the result was of ``dtype``; as a line where it may."""
+        """Compute in NumPy's dtypes, or as if the result was of ``dtype``; where it may, as a line."""
         waits = may_wait and self.numpys.nout == 1 and is_recording()
+        if waits and self.name != "power":
+            made = self._as_line(operands, dtype, casting)
+            if made is not None:
+                return made
+            waits = False
         if not waits:
             operands = tuple([concrete(x) for x in operands])
         if _NUMBERS.issuperset(map(type, operands)):
@@ -93,34 +100,52 @@ class Elementwise:
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
+    def _as_line(self, operands, dtype, casting):
+        """Return the result as a line of a batch, or None where a call is needed, which may raise.
+
+        It is not for powers: their numbers are parts of their programs.
+        """
+        try:
+            if x64_mode():
+                return line_of_parts(self._line_program, (True, dtype, casting), operands)
+            with x64_for(*[x.dtype for x in operands if hasattr(x, "dtype")]):
+                return line_of_parts(self._line_program, (False, dtype, casting), operands)
+        except (OverflowError, TypeError, ValueError):
+            return None
+
+    def _make_line_program(self, plan, layouts, kinds, is_x64):
+        """Return the program of a line for operands of these kinds; None where their values count."""
+        wide, dtype, casting = plan
+        of_operands = operand_kinds(layouts, kinds)
+        given = tuple([_kind_of_operand(kind) for kind in of_operands])
+        if _PYTHON.issuperset(given) or (self.name in _COMPARISONS and _are_unlike_integers(given)):
+            return None
+        loop, is_direct = _plan(self.name, given, dtype, casting, wide)
+        if loop is None or not (is_x64 or WIDE.isdisjoint(loop)):
+            return None
+        dtypes = iter([dtype for dtype, kind in zip(loop, of_operands, strict=False) if type(kind) is type])
+        kinds_of_line = [kind_of((), next(dtypes)) if type(kind) is type else kind for kind in kinds]
+        function = self._function if is_direct else _in_dtypes(self, loop)
+        program = program_of_parts(function, layouts, tuple(kinds_of_line))
+        return program if program.kinds[0].dtype == loop[-1] else None
+
     def _computed(self, operands, waits):
         """Compute with operands of their dtypes; parts of arrays are read by the program that does."""
+        if waits:
+            return _power_line(*_taken(operands))
         types_of_operands = {*map(type, operands)}
-        if Part not in types_of_operands and not waits:
+        if Part not in types_of_operands:
             return self._function(*operands)
-        if self.name == "power":
-            return _power_line(*_taken(operands)) if waits else self._function(*_read(operands))
-        if not _PYTHON.isdisjoint(types_of_operands):  # which a program would not know
+        depends_on_numbers = self.name == "power" or not _PYTHON.isdisjoint(types_of_operands)
+        if depends_on_numbers:  # which a program would not know
             return self._function(*_read(operands))
-        return computed_of_parts(self._function, operands, waits)
+        return computed_of_parts(self._function, operands)
 
     def _computed_in(self, operands, loop, waits):
         """Compute with operands that are cast first."""
-        if not waits:
-            return self._function(*self._cast(_read(operands), loop))
-        if self.name == "power":
+        if waits:
             return _power_line(*self._cast(_taken(operands), loop))
-        return computed_of_parts(_in_dtypes(self, loop), list(self._as_arrays(operands, loop)), waits)
-
-    def _as_arrays(self, operands, loop):
-        """Return operands with numbers as arrays of the dtypes that are computed in."""
-        array = next(x for x in operands if hasattr(x, "dtype"))
-        for x, dtype in zip(operands, loop, strict=False):
-            if hasattr(x, "dtype"):
-                yield x
-                continue
-            number = self.number_like(x, array) if array.dtype == dtype else x
-            yield number if hasattr(number, "dtype") else constant(number, dtype)
+        return self._function(*self._cast(_read(operands), loop))
 
     def of_arrays(self, operands, loop):
         """Compute in the dtypes of a loop, in a program of its own."""
@@ -232,6 +257,13 @@ def may_raise(name: str, array: Any, x: Any) -> bool:
 _PYTHON = frozenset([int, float, complex])
 _NUMBERS = _PYTHON | {bool}
 _WEAK = {"i": int, "u": int, "f": float, "c": complex}
+
+
+def _kind_of_operand(kind):
+    """Return the same of what a line is compiled for."""
+    if type(kind) is type:
+        return np.dtype(bool) if kind is bool else kind
+    return _WEAK.get(kind.dtype.kind, kind.dtype) if kind.weak_type else kind.dtype
 
 
 def _kind_of(x):
@@ -426,9 +458,9 @@ def _power_line(x, y):
     if not is_number or not hasattr(x, "dtype"):
         return _raised(scalar_like(x, y), scalar_like(y, x))
     if x.dtype.kind == "f" and y == 0.5:
-        return computed_of_parts(jaxapi.sqrt, [x], waits=True)
+        return ELEMENTWISE["sqrt"](x, may_wait=True)
     if x.dtype.kind in "fc" and y == 2:
-        return computed_of_parts(jaxapi.square, [x], waits=True)
+        return ELEMENTWISE["square"](x, may_wait=True)
     if may_raise("power", x, y):
         return jaxapi.pow(concrete(x), y)  # which raises
     return _multiplied(x, y) if has_few_factors(x.dtype, y) else _raised(x, scalar_like(y, x))

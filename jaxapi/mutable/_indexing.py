@@ -20,11 +20,13 @@ from ._promotion import cast_line
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
 __all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "index_along", "is_symbolic"]
-__all__ += ["on_host", "read", "read_unless_on_device"]
-__all__ += ["reads_on_host", "selected_in_buffer", "selection_of", "write", "write_mask"]
+__all__ += ["on_host", "plain_selection", "read", "read_unless_on_device", "reads_on_host"]
+__all__ += ["selected_in_buffer", "selection_of", "write", "write_mask"]
 
 _INTS = frozenset([int])
 _INT32_BYTES = 4
+_BOUNDS = frozenset([int, type(None)])
+_SELECTIONS_KEPT = 4096
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
 _SMALL_GRID = 2**20  # positions of which each can have a number in little memory
 
@@ -46,6 +48,29 @@ def selection_of(shape: tuple, keys: tuple) -> Selection | None:
     if any(map(is_array, keys)) or is_symbolic(shape):
         return None
     return Selection.of(keys, shape)
+
+
+def plain_selection(shape: tuple, keys: tuple) -> Selection | None:
+    """Return what ints, slices, None and Ellipsis select; None where a part, or a slice's bound, is another.
+
+    A key that comes again has the same selection, of which programs were chosen before.
+    """
+    plain_keys: list[Any] = []
+    for k in keys:
+        kind = type(k)
+        if kind is slice:
+            k = (k.start, k.stop, k.step)
+            if not _BOUNDS.issuperset(map(type, k)):
+                return None
+        elif kind is not int and k is not None and k is not Ellipsis:
+            return None
+        plain_keys.append(k)
+    return _selection_of_plain(shape, tuple(plain_keys)) if _INTS.issuperset(map(type, shape)) else None
+
+
+@functools.lru_cache(_SELECTIONS_KEPT)
+def _selection_of_plain(shape: tuple[int, ...], plain_keys: tuple) -> Selection:
+    return Selection.of(tuple([slice(*k) if type(k) is tuple else k for k in plain_keys]), shape)
 
 
 def read(value: jax.Array, keys: tuple) -> jax.Array:

@@ -12,7 +12,7 @@ import jaxapi
 
 from .._core._dtypes import has_64_bits, x64_mode
 from .._interop import as_array
-from ._batches import concrete, is_recording, lend, takes_pending
+from ._batches import concrete, lend, takes_pending
 from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, OfBase, may_raise, statement
 from ._promotion import together
 from ._selection import Selection, change, compiled_pair, put, take
@@ -78,8 +78,7 @@ class Operator:
     def write(self, value: jax.Array, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value that the operator changes, in its memory if ``made`` is a list."""
         other = self._like(value, other)
-        waits = made is None and is_recording()
-        if may_raise(self.name, value, other) or _is_narrowed(other) or not (waits or made is not None):
+        if may_raise(self.name, value, other) or _is_narrowed(other) or made is None:
             return self._changed(value, other)  # by the program that x + y has, too
         return self._reusing(made, value, other)
 

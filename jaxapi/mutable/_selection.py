@@ -7,7 +7,7 @@ do all slices of one length. JAX's own indexing compiles for each.
 import functools
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,15 +17,27 @@ from jax import lax
 from .._core import _parts
 from .._core._constants import constant
 from .._core._constants import positions as positions_of
-from .._core._dtypes import refuse_complex, x64_for
+from .._core._dtypes import refuse_complex, x64_for, x64_mode
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
-from ._batches import Pending, concrete, continued, line_of, recorded, takes_pending
+from ._batches import (
+    WAITS,
+    LineProgram,
+    Pending,
+    Positions,
+    attempt_by_kinds,
+    attempt_of,
+    concrete,
+    continued,
+    line_program_of,
+    takes_pending,
+)
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
-__all__ += ["one_program_suffices", "put", "put_own", "read_before", "take", "values_for"]
+__all__ += ["line_of_parts", "one_program_suffices", "operand_kinds", "program_of_parts", "put", "put_own"]
+__all__ += ["read_before", "take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -33,11 +45,37 @@ _LOSES_BARRIERS = jax.__version_info__ < (0, 11)
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
 
 
-class Selection(NamedTuple):
+class Selection:
     """Positions along each axis of an array, and the axes of what is there."""
 
-    ranges: tuple[Any, ...]  # a range or an int for each axis of the array
-    axes: tuple[int | None, ...]  # for each axis of the result the array's axis, None for a new one
+    __slots__ = ("_in_array", "axes", "ranges", "shape")
+
+    def __init__(self, ranges: tuple[Any, ...], axes: tuple[int | None, ...]):
+        """Take a range or an int for each axis of the array, and what each axis of the result is.
+
+        That is the axis of the array, or None for a new one.
+        """
+        self.ranges = ranges
+        self.axes = axes
+        self.shape = tuple([1 if axis is None else len(ranges[axis]) for axis in axes])
+        self._in_array: _InArray | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both select the same, in the same order."""
+        if not isinstance(other, Selection):
+            return NotImplemented
+        return self.ranges == other.ranges and self.axes == other.axes
+
+    def __hash__(self) -> int:
+        """Return the hash of what it consists of."""
+        return hash((self.ranges, self.axes))
+
+    def in_array(self, shape: tuple[int, ...]) -> "_InArray":
+        """Return what there is to know of it in an array of this shape; it is computed once."""
+        known = self._in_array
+        if known is None or known.shape != shape:
+            known = self._in_array = _InArray(self, shape)
+        return known
 
     @classmethod
     def of(cls, keys: tuple, shape: tuple[int, ...]) -> "Selection":
@@ -64,17 +102,9 @@ class Selection(NamedTuple):
         """Return the selection of everything, with the axes in another order."""
         return cls(tuple(map(range, shape)), axes)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of what is selected."""
-        return tuple([1 if axis is None else len(self.ranges[axis]) for axis in self.axes])
-
     def is_all(self, shape: tuple[int, ...]) -> bool:
         """Whether it selects all of an array of this shape, in its order."""
-        for positions, size in zip(self.ranges, shape, strict=True):
-            if type(positions) is int or len(positions) != size:
-                return False
-        return self.axes == tuple(range(len(shape))) and self.ranges == tuple(map(range, shape))
+        return self.in_array(shape).is_all
 
     def within(self, outer: "Selection") -> "Selection":
         """Return what this selects of the result of ``outer``, as a selection of the array itself."""
@@ -108,7 +138,10 @@ def one_program_suffices(value: jax.Array) -> bool:
     """Whether one program can read or write a part and do more: of a concrete value, on one device."""
     if type(value) is Pending:
         return True
-    return not (is_traced(value) or in_a_trace()) and len(value.sharding.device_set) == 1
+    if is_traced(value) or in_a_trace():
+        return False
+    sharding = value.sharding
+    return isinstance(sharding, jax.sharding.SingleDeviceSharding) or len(sharding.device_set) == 1
 
 
 class Part:
@@ -134,21 +167,35 @@ class Part:
         return take(self.value, self.selection)
 
 
-def computed_of_parts(function, operands, waits: bool = False) -> Any:
-    """Return ``function(*operands)``, by one program that reads parts, or, where it waits, as a line."""
+def computed_of_parts(function, operands) -> Any:
+    """Return ``function(*operands)``, by one program that reads parts."""
+    inputs, layouts = _without_parts(operands, waits=False)
+    return _computed(function, layouts, *map(concrete, inputs))
+
+
+def line_of_parts(program_of, options, operands) -> Any:
+    """Return the same as a line of a batch; None where it cannot be one.
+
+    ``program_of`` returns its program for options, the layouts of the operands, and the kinds of all that it
+    reads.
+    """
+    inputs, layouts = _without_parts(operands, waits=True)
+    return attempt_by_kinds(program_of, (options, layouts), inputs)
+
+
+def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
+    """Return what a program reads that reads parts itself, and a layout for each operand that is one."""
     inputs = []
     layouts = []
     for x in operands:
         layout = None
         if type(x) is Part:
-            starts, layout = _program_of(x.selection, x.value)
+            starts, layout = _program_of(x.selection, x.value, waits)
             inputs.append(starts)
             x = x.value
         inputs.append(x)
         layouts.append(layout)
-    if waits:
-        return _line_of_parts(function, tuple(layouts), *inputs)
-    return _computed(function, tuple(layouts), *map(concrete, inputs))
+    return inputs, tuple(layouts)
 
 
 @functools.partial(compiled, static_argnums=(0, 1))
@@ -164,7 +211,20 @@ def _computed(function, layouts, *inputs):
     return function(*operands)
 
 
-_line_of_parts = line_of(_computed)
+def operand_kinds(layouts, kinds) -> list[Any]:
+    """Return the kind of each operand, of which a part has that of the array that it is selected of."""
+    remaining_kinds = iter(kinds)
+    of_operands = []
+    for layout in layouts:
+        if layout is not None:
+            next(remaining_kinds)  # of its starts
+        of_operands.append(next(remaining_kinds))
+    return of_operands
+
+
+def program_of_parts(function, layouts, kinds) -> LineProgram:
+    """Return the line's program of `computed_of_parts`, for arguments of these kinds."""
+    return line_program_of(_computed, (function, layouts), kinds, x64_mode())
 
 
 @takes_pending
@@ -173,12 +233,12 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
     if type(new) is Part:
         if new.dtype == value.dtype and one_program_suffices(value):
             with x64_for(value.dtype):
-                inputs = _inputs_of(selection, value, new.selection, new.value)
+                inputs = _inputs_of(selection, value, new.selection, new.value, made is WAITS)
                 return _put_part(made, value, new.value, *inputs)
         new = new.taken()
     with x64_for(value.dtype):
-        new = values_for(new, value)
-        starts, layout = _program_of(selection, value)
+        new = values_for(new, value, made is WAITS)
+        starts, layout = _program_of(selection, value, made is WAITS)
         if is_traced(value):
             one_by_one = _LOSES_BARRIERS and is_traced(new)
         else:  # XLA's partitioner fails at the gaps between what is written
@@ -195,13 +255,13 @@ def put_own(value: jax.Array, selection: Selection, own: Selection, made: list |
     That is one program, in its memory if ``made`` is a list, of an array for which `one_program_suffices`.
     """
     with x64_for(value.dtype):
-        return _put_own(made, value, *_inputs_of(selection, value, own, value))
+        return _put_own(made, value, *_inputs_of(selection, value, own, value, made is WAITS))
 
 
-def _inputs_of(written: Selection, value: jax.Array, read: Selection, source: jax.Array) -> tuple[Any, ...]:
+def _inputs_of(written: Selection, value, read: Selection, source, waits: bool) -> tuple[Any, ...]:
     """Return the starts of what is written and of what is read, and the layouts of both."""
-    starts, layout = _program_of(written, value)
-    starts_of_read, layout_of_read = _program_of(read, source)
+    starts, layout = _program_of(written, value, waits)
+    starts_of_read, layout_of_read = _program_of(read, source, waits)
     return starts, starts_of_read, layout, layout_of_read
 
 
@@ -214,7 +274,7 @@ def change(value: jax.Array, selection: Selection, function, operand, made: list
     if not one_program_suffices(value):
         return put(value, selection, function(take(value, selection), operand), made)
     with x64_for(value.dtype):
-        starts, layout = _program_of(selection, value)
+        starts, layout = _program_of(selection, value, made is WAITS)
         return _change(made, value, operand, starts, layout, function)
 
 
@@ -251,28 +311,59 @@ def on_any_mesh(arrays: int, keeps_sharding: bool = True):
 def compiled_pair(program, **options):
     """Compile a program twice: as it is, and for a list ``made`` reusing the memory of its first argument.
 
-    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python.
+    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python. For `WAITS` the
+    call is a line of a batch; None is returned where it cannot be one.
     """
     in_new_memory = compiled(program, **options)
     reusing = in_new_memory.reusing = compiled(program, donate_argnums=0, **options)
-    copying = recorded(in_new_memory)
+    copying = continued(in_new_memory)
+    attempt = attempt_of(in_new_memory)
 
     def run(made, *args):
         if made is None:
             return copying(*args)
+        if made is WAITS:
+            return attempt(*args)
         made.extend(itertools.starmap(reusing.jitted(), [map(concrete, args)]))
         return made[-1]
 
     return run
 
 
-class _Layout(NamedTuple):
+class _Layout:
     """What a program is compiled for: all of a selection but where it starts."""
 
-    spans: tuple[int, ...]  # from the start to the last position along each axis
-    offsets: tuple[int, ...]  # from the start to the first position
-    steps: tuple[int, ...]
-    axes: tuple[int | None, ...]
+    __slots__ = ("_hash", "axes", "offsets", "spans", "steps")
+
+    def __init__(
+        self,
+        spans: tuple[int, ...],
+        offsets: tuple[int, ...],
+        steps: tuple[int, ...],
+        axes: tuple[int | None, ...],
+    ):
+        """Take, along each axis of the array, the span from the start to the last position and the steps.
+
+        ``offsets`` are from the start to the first position, and ``axes`` those of the result.
+        """
+        self.spans = spans
+        self.offsets = offsets
+        self.steps = steps
+        self.axes = axes
+        self._hash = hash((spans, offsets, steps, axes))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether one program serves both."""
+        if not isinstance(other, _Layout):
+            return NotImplemented
+        return self._all() == other._all()
+
+    def __hash__(self) -> int:
+        """Return the hash, of which each call asks."""
+        return self._hash
+
+    def _all(self) -> tuple[Any, ...]:
+        return self.spans, self.offsets, self.steps, self.axes
 
     @property
     def lengths(self) -> list[int]:
@@ -293,13 +384,43 @@ class _Layout(NamedTuple):
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
-def _program_of(selection: Selection, value):
+def _program_of(selection: Selection, value, waits: bool = False):
     """Return the inputs and the layout of the program for a selection."""
+    shape = value.shape
+    known = selection.in_array(shape)
+    longest = max(shape, default=0)
+    if waits or type(value) is Pending:
+        return (known.starts if longest < LONG else indices_along(known.starts, longest)), known.layout
+    if not is_traced(value) and longest < LONG and not in_a_trace():
+        return positions_of(known.starts), known.layout
+    inputs = indices_along(known.starts, longest)
+    # one input is sent faster to a device than several; in a trace they are constants
+    return tuple(inputs) if is_traced(value) else inputs, known.layout
+
+
+class _InArray:
+    """A selection in an array of a certain shape."""
+
+    __slots__ = ("is_all", "is_of_rows_alone", "layout", "shape", "starts")
+
+    def __init__(self, selection: Selection, shape: tuple[int, ...]):
+        """Compute what programs are given, and are compiled for."""
+        self.shape = shape
+        every = tuple(map(range, shape))
+        has_all_axes = selection.axes == tuple(range(len(shape)))
+        self.is_all = has_all_axes and selection.ranges == every
+        # Whether each row that is selected is there as it is in the array.
+        self.is_of_rows_alone = has_all_axes and selection.ranges[1:] == every[1:]
+        self.starts, self.layout = _starts_and_layout(selection, shape)
+
+
+def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[Positions, "_Layout"]:
+    """Return the starts along the axes that are not whole, and what a program is compiled for."""
     starts = []
     spans = []
     offsets = []
     steps = []
-    for positions, size in zip(selection.ranges, value.shape, strict=True):
+    for positions, size in zip(selection.ranges, shape, strict=True):
         offset = 0
         if type(positions) is int:
             low = positions
@@ -327,13 +448,7 @@ def _program_of(selection: Selection, value):
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
-    if not is_traced(value) and max(value.shape, default=0) < LONG and not in_a_trace():
-        layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
-        return positions_of(tuple(starts)), layout
-    inputs = indices_along(starts, max(value.shape, default=0))
-    # one input is sent faster to a device than several; in a trace they are constants
-    layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
-    return tuple(inputs) if is_traced(value) else inputs, layout
+    return Positions(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
 
 
 def _all_starts(starts, spans, shape):
@@ -417,7 +532,7 @@ _change = compiled_pair(_changed, static_argnums=(3, 4))
 # Values
 
 
-def values_for(new: Any, value: Any) -> Any:
+def values_for(new: Any, value: Any, waits: bool = False) -> Any:
     """Return what is to be written as an array; what comes from the host as NumPy casts it."""
     dtype = value.dtype
     if isinstance(new, (jax.Array, Pending)):
@@ -430,7 +545,7 @@ def values_for(new: Any, value: Any) -> Any:
         return values_for(as_array(new), value)
     if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):
         number: Any = new
-        return constant(number, dtype)
+        return np.asarray(number, dtype) if waits else constant(number, dtype)
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)

@@ -15,7 +15,7 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._batches import LARGE, Pending, concrete, is_recording, lend
+from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend
 from ._capacity._rows import (
     Buffer,
     Rows,
@@ -115,7 +115,7 @@ class Storage:
         """The value, or what it is pending as; of a view or a buffer what is read of that."""
         pending = self._pending
         if pending is not None:
-            return pending
+            return self._value if pending.is_there else pending
         if self._view is not None:
             return self._view.current()
         part = self._part_of_pending_buffer()
@@ -367,7 +367,9 @@ def _record_in(holder: Any, program, args) -> bool:
     before = holder.memory if type(holder) is Buffer else holder._current
     if before.nbytes > LARGE or holder._shared or is_traced(before):
         return False
-    new = program(before, *args, None)
+    new = program(before, *args, WAITS)
+    if new is None:
+        return False
     if type(new) is not Pending:
         if is_traced(new):
             _refuse_leak()

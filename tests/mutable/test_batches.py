@@ -1,4 +1,4 @@
-"""Statements that wait for others: the bits of each alone, NumPy's values, and errors, threads, interrupts."""
+"""Statements that wait: the bits of each alone, NumPy's values, and errors, threads, interrupts."""
 
 import threading
 

@@ -22,13 +22,14 @@ _ALSO_BY_KEYWORD = frozenset(["axis", "bins", "q"])  # none has a default
 _OF_SHAPES = """
 all allclose amax amin angle any append argmax argmin argpartition argsort around array_equal average
 broadcast_to choose column_stack concat concatenate convolve corrcoef correlate count_nonzero cov cross
-cumprod cumsum cumulative_prod cumulative_sum diag diagonal diff dot dstack ediff1d einsum expand_dims fft
-fft2 fftn fftshift flip gradient hfft hstack i0 ifft ifft2 ifftn ifftshift ihfft inner irfft irfft2 irfftn
-isclose isneginf isposinf kron lexsort matmul matvec max mean median meshgrid min moveaxis multi_dot
-nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum
-nanvar norm ones_like outer pad partition permute_dims polyval prod ptp repeat rfft rfft2 rfftn roll round
-select sinc sort sort_complex squeeze stack std sum take take_along_axis tensordot tile trace trapezoid
-tril triu unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm vstack zeros_like
+cumprod cumsum cumulative_prod cumulative_sum diag diagonal diff dot dstack ediff1d einsum expand_dims
+fft fft2 fftn fftshift flip gradient hfft hstack i0 ifft ifft2 ifftn ifftshift ihfft inner irfft irfft2
+irfftn isclose isneginf isposinf kron lexsort matmul matvec max mean median meshgrid min moveaxis
+multi_dot nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod
+nanstd nansum nanvar norm ones_like outer pad partition permute_dims polyval prod ptp repeat rfft rfft2
+rfftn roll round select sinc sort sort_complex squeeze stack std sum take take_along_axis tensordot tile
+trace trapezoid tril triu unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm
+vstack zeros_like
 """
 _OF_MATRICES = """
 cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet
@@ -38,9 +39,9 @@ solve svd svdvals trace
 
 # Those whose programs depend on more around them, or that check values: they are no lines of a batch.
 _AT_ONCE = """
-allclose array_equal average choose convolve corrcoef correlate cov cross dot einsum inner kron matmul
-matvec multi_dot nanargmax nanargmin norm outer polyval repeat take take_along_axis tensordot trapezoid
-unravel_index vander vdot vecdot vecmat vector_norm
+allclose array_equal average choose convolve corrcoef correlate cov cross dot einsum inner kron matmul matvec
+multi_dot nanargmax nanargmin norm outer polyval repeat take take_along_axis tensordot trapezoid unravel_index
+vander vdot vecdot vecmat vector_norm
 """
 
 

@@ -48,10 +48,7 @@ def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None
 
 def is_of_rows_alone(selection: Selection, shape: tuple[int, ...]) -> bool:
     """Whether each row that is selected is there as it is in an array of this shape."""
-    if len(shape) == 1:
-        return selection.axes == (0,)
-    rest = zip(selection.ranges[1:], shape[1:], strict=True)
-    return selection.axes == tuple(range(len(shape))) and all(p == range(n) for p, n in rest)
+    return selection.in_array(shape).is_of_rows_alone
 
 
 def _sliced(value: jax.Array, positions: range, size: int) -> jax.Array:
