@@ -20,7 +20,7 @@ from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
-from ._batches import Pending, lend
+from ._batches import Pending, is_recording, lend
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
 from ._capacity._slices import has_many_rows
@@ -82,7 +82,7 @@ __all__ = [
     "rows_or_value",
     "shared",
 ]
-__all__ += ["unwrap", "view_of", "wrap", "wrap_rows"]
+__all__ += ["unwrap", "view_of", "wrap", "wrap_rows", "written"]
 
 _HOST_OF_DLPACK = 1  # kDLCPU
 # JAX's functions that ask for a `__jax_array__` only to say that they do not call it.
@@ -747,7 +747,7 @@ class Array(Storage):
             owner, position = self._position_in_owner(position)
             element = take(owner._current_with_room, Selection(tuple(position), ()))
             return _wrap_apart(element, owner, is_scalar=True)
-        made = read(self._value, keys)
+        made = read(self._current, keys)
         return wrap(made, self._module, is_scalar=not made.ndim and ... not in keys)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
@@ -763,7 +763,7 @@ class Array(Storage):
             self._write_by_jax(key, value)
 
     def _write_by_jax(self, key: Any, value: Any) -> None:
-        if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value)):
+        if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value) or is_recording()):
             self._check_writeable()
             if _writing().write_where(self, key, value):
                 return
@@ -771,10 +771,10 @@ class Array(Storage):
         if position is not None:
             owner, position = self._position_in_owner(position)
             self._check_writeable()
-            owner._replace_part(put, Selection(tuple(position), ()), _written(value))
+            owner._replace_part(put, Selection(tuple(position), ()), written(value))
             return
         if selection is None or 0 in selection.shape or self._host is not None:
-            self._rewrite(write, keys, unwrap(value))
+            self._rewrite(write, keys, written(value))
             return
         owner, selection = self._selection_in_owner(selection)
         if not isinstance(value, Array) or not value._view or not value._view.selects(owner, selection):
@@ -1242,20 +1242,18 @@ def rows_or_value(x: Any, ndim: int | None = None) -> Any:
 def _write_part(owner: Array, selection: Selection, value: Any) -> None:
     """Write to what is selected; a view is read by the program that writes, where that is possible."""
     if type(value) is not Array or value._view is None:
-        owner._replace_part(put, selection, _written(value))
+        owner._replace_part(put, selection, written(value))
     elif value._owner is not owner:
         owner._replace_part(put, selection, value._operand())
     elif _is_part_for_a_program(value._view, owner):
         owner._replace_part(put_own, selection, value._view.part)
     else:
-        owner._replace_part(put, selection, _written(value))
+        owner._replace_part(put, selection, written(value))
 
 
-def _written(value: Any) -> Any:
+def written(value: Any) -> Any:
     """Return what is written to an array, which may be pending."""
-    if type(value) is Array and value._view is None:
-        return value._current
-    return lend(unwrap(value))
+    return value._current if type(value) is Array else lend(unwrap(value))
 
 
 def _is_part_for_a_program(view: View, owner: Array) -> bool:
@@ -1563,7 +1561,7 @@ def _starts_of(value: jax.Array) -> list[int]:
 
 def _plain_key(key):
     if isinstance(key, Array):
-        return key._value
+        return key._current
     kind = type(key)
     if kind is tuple:
         return tuple(map(_plain_key, key))

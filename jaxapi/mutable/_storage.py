@@ -102,6 +102,14 @@ class Storage:
         buffer = self._buffer
         return self._current.shape if buffer is None else buffer.shape
 
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        if self._host is None:
+            raise AttributeError(
+                "the shape of an array is set on the CPU alone, outside of jit: write x = x.reshape(shape)"
+            )
+        self._host.shape = shape
+
     @property
     def _current(self) -> Any:
         """The value, or what it is pending as; of a view or a buffer what is read of that."""
@@ -129,14 +137,6 @@ class Storage:
         with contextlib.suppress(AttributeError):  # if it was not asked for
             return _value_slot.__get__(self, Storage) is value
         return False
-
-    @shape.setter
-    def shape(self, shape: Any) -> None:
-        if self._host is None:
-            raise AttributeError(
-                "the shape of an array is set on the CPU alone, outside of jit: write x = x.reshape(shape)"
-            )
-        self._host.shape = shape
 
     @property
     def _is_numpys_scalar(self) -> bool:
@@ -306,7 +306,8 @@ class Storage:
         if self._view:
             owner = self._owner
             with owner._lock if owner._host is None else contextlib.nullcontext():
-                self._view.write(program(self._value, *args, None))
+                waits = getattr(program, "takes_pending", False) and is_recording()
+                self._view.write(program(self._current if waits else self._value, *args, None))
             return
         with self._lock:
             if self._buffer is None:

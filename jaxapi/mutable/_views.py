@@ -12,7 +12,7 @@ from jax import lax
 
 from .._core import _parts
 from .._core._programs import compiled
-from ._batches import Pending, concrete, recorded
+from ._batches import Pending, concrete, recorded, takes_pending
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, is_of_rows_alone, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
@@ -131,11 +131,11 @@ class View:
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
         if self.component is not None:
-            self.owner._replace(_with_real if self.component == "real" else _with_imag, concrete(new))
+            self.owner._replace(_with_real if self.component == "real" else _with_imag, new)
         elif self.part is not None:
             self.owner._replace_part(put, self.part, new)
         else:
-            self.owner._replace(_replaced, concrete(new))
+            self.owner._replace(_replaced, new)
 
     def layout(self, owners: np.ndarray) -> np.ndarray:
         """Return the strides that NumPy's array would have, from those of the owner."""
@@ -169,13 +169,24 @@ _reshaped = recorded(compiled(lambda value, shape: value.reshape(shape), static_
 _components = {name: recorded(compiled(getattr(_parts, name))) for name in ("real", "imag")}
 
 
-def _with_real(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(new, _parts.imag(value))
+@takes_pending
+def _with_real(value: Any, new: Any, made: None) -> Any:
+    return _complex_of(new, _component_of(value, "imag"))
 
 
-def _with_imag(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(_parts.real(value), new)
+@takes_pending
+def _with_imag(value: Any, new: Any, made: None) -> Any:
+    return _complex_of(_component_of(value, "real"), new)
 
 
-def _replaced(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return jnp.reshape(new, value.shape)
+def _complex_of(real: Any, imag: Any) -> Any:
+    is_pending = Pending in (type(real), type(imag))
+    return _complex_line(real, imag) if is_pending else lax.complex(real, imag)
+
+
+_complex_line = recorded(compiled(lax.complex))
+
+
+@takes_pending
+def _replaced(value: Any, new: Any, made: None) -> Any:
+    return _in_shape(new, value.shape)

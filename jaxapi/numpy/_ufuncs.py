@@ -15,8 +15,9 @@ import jaxapi
 from .._core._dtypes import is_numpys, is_registered, refuse_complex, resolve_dtype, x64_for
 from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, unwrap
+from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, written
 from ..mutable._at import AT
+from ..mutable._batches import concrete, takes_pending
 from ..mutable._capacity._calls import call_on_rows
 from ..mutable._capacity._functions import of_elements
 from ..mutable._capacity._writing import accumulate_rows
@@ -426,17 +427,19 @@ class ufunc:
         has_room = may_have_room(indices) and _is_written_by_rows(a, b)
         if how and has_room and accumulate_rows(a, indices, b, how):
             return
-        new: Any = None if b is None else as_ours(b)._value
+        new: Any = None if b is None else as_ours(b)._current
         if new is not None:
             refuse_complex(new.dtype, a.dtype)
         if how and a.dtype != np.bool and _computes_in_its_own_numbers(a.dtype, new.dtype):
             new = cast(new, a.dtype)
 
+            @takes_pending
             def write(value, key, new, made):
                 return write_each(value, key, new, made, how)
 
-            a._rewrite(write, unwrap(indices), new)
+            a._rewrite(write, written(indices), new)
             return
+        new = concrete(new)
         places = ours(jnp.arange(a.size).reshape(a.shape))[indices]._value
         if not places.size:
             return

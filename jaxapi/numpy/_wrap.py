@@ -25,7 +25,7 @@ from ..mutable._array import (
     wrap,
     wrap_rows,
 )
-from ..mutable._batches import is_recording, lend
+from ..mutable._batches import Pending, is_recording, lend
 from ..mutable._capacity._functions import may_wait, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
@@ -251,7 +251,7 @@ def as_type(x, dtype):
 
 def cast(value, dtype):
     """Cast anything array-like as NumPy does, of complex numbers the real part."""
-    return _promotion.cast(value_of(value), dtype)
+    return _promotion.cast(value if type(value) is Pending else value_of(value), dtype)
 
 
 def with_numpys_signature(name: str, numpys, function, module: str):

@@ -8,14 +8,13 @@ import numpy as np
 from jax import lax
 
 from ..._core._constants import positions as positions_of
-from ..._core._dtypes import as_indices, refuse_complex, x64_for
-from ..._core._lengths import has_own_length
+from ..._core._dtypes import refuse_complex, x64_for
 from .._array import Array
-from .._batches import takes_pending
-from .._indexing import check_indices, count_of_mask, write_mask
+from .._batches import concrete, is_recording, lend, takes_pending
+from .._indexing import check_indices, count_of_mask, index_along, read_unless_on_device, write_mask
 from .._selection import Part, Selection, compiled_pair, put, values_for
 from ._rows import Rows, is_possible, rows_in, takes_room, with_rows
-from ._selecting import content_of, value_of_content
+from ._selecting import current_content_of, current_value_of_content, lie_together
 from ._slices import has_many_rows, is_of_rows_alone
 
 __all__ = ["accumulate_rows", "write_number", "write_selection", "write_where"]
@@ -25,7 +24,7 @@ def _given(new: Any, buffer: jax.Array) -> Any:
     """Return what is to be written: rows, or a value, which NumPy casts if it comes from the host."""
     rows = new if isinstance(new, Rows) else new._rows() if isinstance(new, Array) else None
     if rows is None:
-        return values_for(_taken(new) if isinstance(new, Array) else new, buffer)
+        return values_for(_taken(new) if isinstance(new, Array) else lend(new), buffer)
     if rows.dtype != buffer.dtype:
         refuse_complex(rows.dtype, buffer.dtype)
     return rows
@@ -136,21 +135,22 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
     if not getattr(mask, "ndim", 0) or mask.dtype != bool or mask.shape != array.shape[: mask.ndim]:
         return False
     has_room = array._has_room()
-    value = array._value_with_room if has_room else array._value  # which is written to
+    value = array._current_with_room if has_room else array._current  # which is written to
     given = _given(new, value)
     capacity = len(value)
     del value  # so that nobody else holds it
-    if not has_room and not isinstance(given, Rows):
+    if not has_room and not isinstance(given, Rows) and not is_recording():
         return False
-    chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
-    if isinstance(chosen, Rows) and len(chosen.value) > capacity:
-        chosen = None if has_room else chosen.exact()
+    chosen = mask if isinstance(mask, np.ndarray) else current_content_of(lend(mask))
+    if isinstance(chosen, Rows) and chosen.memory.shape[0] > capacity:
+        chosen = None if has_room else mask._current
     if chosen is None:
         return False
-    is_true = value_of_content(chosen, capacity, "zero")
+    is_true = current_value_of_content(chosen, capacity, "zero")
     axes_behind = array.ndim - mask.ndim
     has_value_per_true = len(given.shape) > axes_behind and given.shape[-axes_behind - 1] != 1
     if has_value_per_true:
+        is_true = concrete(is_true)  # to be counted
         are_as_many = len(given.shape) == axes_behind + 1 and given.shape[0] == int(count_of_mask(is_true))
         if not are_as_many:
             return False
@@ -169,25 +169,26 @@ def accumulate_rows(array: Array, positions: Any, new: Any, how: str) -> bool:
     if places is None or positions.ndim != 1 or positions.dtype.kind not in "iu" or not array.ndim:
         return False
     written = None if array._host is not None else _value_for_positions(array, places, new)
-    if written is None or not has_own_length(written, places.value):
+    where_to = read_unless_on_device(places.memory)
+    if written is None or not lie_together(written, where_to):
         return False
-    check_indices(places.value, 0, len(array), places.count)
+    check_indices(where_to, 0, len(array), places.count)
     array._check_writeable()
     counts = positions_of((places.count, len(array)))
     replace = array._replace_rows if array._has_room() else array._replace
-    replace(_accumulate, as_indices(places.value), counts, written, how)
+    replace(_accumulate, index_along(where_to, len(array)), counts, written, how)
     return True
 
 
 def _value_for_positions(array: Array, places: Rows, new: Any) -> Any:
     """Return a number, or a buffer with a row for each position; None for others."""
     if np.ndim(new) == 0:
-        return values_for(new._value if isinstance(new, Array) else new, array._value_with_room)
-    content = content_of(new) if isinstance(new, Array) else None
+        return values_for(new._current if isinstance(new, Array) else lend(new), array._current_with_room)
+    content = current_content_of(new) if isinstance(new, Array) else None
     if content is None or new.shape != (places.count, *array.shape[1:]):
         return None
-    capacity = len(places.value)
-    value = value_of_content(content)
+    capacity = places.memory.shape[0]
+    value = current_value_of_content(content)
     refuse_complex(value.dtype, array.dtype)
     return None if len(value) > capacity else with_rows(value, capacity)
 
