@@ -52,7 +52,14 @@ _Plan = tuple[tuple["LineProgram", tuple[_Operand, ...]], ...]
 class Run:
     """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when asked again."""
 
-    def __init__(self, lines: "list[Line]", arrays: list[Any], numbers: dict[np.dtype, list], device: Any):
+    def __init__(
+        self,
+        lines: "list[Line]",
+        arrays: list[Any],
+        numbers: dict[np.dtype, list],
+        device: Any,
+        may_compile: bool,
+    ):
         """Take lines, the arrays that they are given, which nobody else may need, and their numbers."""
         for number, line in enumerate(lines):
             line.number = number
@@ -62,7 +69,7 @@ class Run:
         self._device = device
         self._together: list[Any] = []  # what the one program returned, once it ran
         self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
-        self._program = _program_of(lines) if len(lines) >= _WORTH_A_PROGRAM else None
+        self._program = _program_of(lines) if may_compile and len(lines) >= _WORTH_A_PROGRAM else None
 
     def finish(self) -> None:
         """Give a value, or the error that is raised instead, to all results that somebody has."""

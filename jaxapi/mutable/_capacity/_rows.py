@@ -20,7 +20,7 @@ from ..._core._lengths import capacity as capacity_for
 from ..._core._programs import compiled, eagerly, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
-from .._batches import Pending, concrete, continued
+from .._batches import Pending, concrete, continued, of_rows
 
 __all__ = [
     "OF_ARGUMENTS",
@@ -103,7 +103,7 @@ class Buffer:
         self._shared = False
         self.count = rows.count
         if type(rows.memory) is Pending:
-            self._pending = rows.memory
+            self._pending = of_rows(rows.memory)
         else:
             self._value = rows.memory
 
