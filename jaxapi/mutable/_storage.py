@@ -10,12 +10,12 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import native_dtype
+from .._core._dtypes import native_dtype, x64_for
 from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend
+from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded
 from ._capacity._rows import (
     Buffer,
     Rows,
@@ -28,7 +28,7 @@ from ._faces import MUTABLE
 from ._selection import Part, Selection
 from ._views import View
 
-__all__ = ["Storage", "copied_to_jax", "duplicate", "is_for_host"]
+__all__ = ["Storage", "copied_to_jax", "duplicate", "duplicate_line", "is_for_host"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
@@ -411,6 +411,7 @@ def is_for_host(value) -> bool:
 
 
 _copy = compiled(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not
+_copy_line = recorded(_copy)
 
 
 def duplicate(value: Any) -> Any:
@@ -419,6 +420,14 @@ def duplicate(value: Any) -> Any:
         return value
     with eagerly():
         return _copy(value)
+
+
+def duplicate_line(value: Any) -> Any:
+    """Return the same, which may be pending."""
+    if not is_recording() or is_traced(value) or type(value) is Pending:
+        return duplicate(value)
+    with x64_for(value.dtype):
+        return _copy_line(value)
 
 
 def _take_out(array, value) -> int:
