@@ -737,12 +737,18 @@ class Array(Storage):
                 else:
                     return as_read(part, self._module)
         if isinstance(key, _ARRAYS):
-            part = _selecting().read_by_array(self, key)
+            with mode_of(self._module):
+                part = _selecting().read_by_array(self, key)
             if part is not None:
                 return part
         keys, position, selection = _parsed(key, self.shape)
         if selection is not None:
             return self._part(selection)
+        with mode_of(self._module):
+            return self._read(keys, position)
+
+    def _read(self, keys: tuple, position: list[int] | None) -> Any:
+        """Return an element, or what a key with arrays selects."""
         if position is not None:  # a copy, as NumPy's scalars are
             owner, position = self._position_in_owner(position)
             element = take(owner._current_with_room, Selection(tuple(position), ()))
