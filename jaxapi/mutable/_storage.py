@@ -303,21 +303,26 @@ class Storage:
                 _refuse_leak(is_lost=True)
             self._host[...] = np.asarray(new)
             return
+        waits = getattr(program, "takes_pending", False) and is_recording()
         if self._view:
             owner = self._owner
             with owner._lock if owner._host is None else contextlib.nullcontext():
-                waits = getattr(program, "takes_pending", False) and is_recording()
                 self._view.write(program(self._current if waits else self._value, *args, None))
             return
         with self._lock:
             if self._buffer is None:
                 _replace_in(self, program, args)
                 return
-            new = concrete(program(self._value, *args, None))
+            new = program(self._current if waits else self._value, *args, None)
             if is_traced(new):
                 _refuse_leak()
-            self._value = new
-            self._pending = None
+            if type(new) is Pending:
+                with contextlib.suppress(AttributeError):
+                    del self._value  # of the buffer; no call follows, which Ctrl-C could end
+                self._pending = new
+            else:
+                self._value = new
+                self._pending = None
             self._shared = False
             self._buffer = None  # the program knows of no room: from now on the array is exact
 
