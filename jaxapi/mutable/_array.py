@@ -63,7 +63,7 @@ from ._operators import (
     Operator,
 )
 from ._selection import Part, Selection, one_program_suffices, put, put_own, take
-from ._storage import Storage, duplicate
+from ._storage import Storage, duplicate_line
 from ._views import View
 
 __all__ = [
@@ -737,12 +737,18 @@ class Array(Storage):
                 else:
                     return as_read(part, self._module)
         if isinstance(key, _ARRAYS):
-            part = _selecting().read_by_array(self, key)
+            with mode_of(self._module):
+                part = _selecting().read_by_array(self, key)
             if part is not None:
                 return part
         keys, position, selection = _parsed(key, self.shape)
         if selection is not None:
             return self._part(selection)
+        with mode_of(self._module):
+            return self._read(keys, position)
+
+    def _read(self, keys: tuple, position: list[int] | None) -> Any:
+        """Return an element, or what a key with arrays selects."""
         if position is not None:  # a copy, as NumPy's scalars are
             owner, position = self._position_in_owner(position)
             element = take(owner._current_with_room, Selection(tuple(position), ()))
@@ -1506,14 +1512,14 @@ def copied(source: Array) -> Any:
         return from_host(source._host.copy(), source._module, source._is_scalar)
     rows = source._rows()
     if rows is not None:
-        return wrap_rows(Rows(duplicate(rows.memory), rows.count), source._module)
+        return wrap_rows(Rows(duplicate_line(rows.memory), rows.count), source._module)
     return _wrap_apart(source._current, source._owner, source._is_scalar, source._module)
 
 
 def _wrap_apart(value: Any, owner: Array, is_scalar: bool = False, module: str | None = None) -> Any:
     """Make an array of what was read of another one, which may be all of that."""
     is_all = owner._host is None and owner._buffer is None and owner._holds(value)
-    return wrap(duplicate(value) if is_all else value, module or owner._module, is_scalar)
+    return wrap(duplicate_line(value) if is_all else value, module or owner._module, is_scalar)
 
 
 def unwrap(x):

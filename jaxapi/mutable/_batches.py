@@ -29,6 +29,7 @@ import numpy as np
 
 from .._core._constants import positions as positions_of
 from .._core._constants import repeated
+from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
@@ -327,8 +328,19 @@ class _Batch:
                 return found
             operands.append(found[0])
             kinds.append(found[1])
+        if not operands and not self._is_on_default_device():
+            return self._elsewhere()
         program = line_program_of(program, tuple(options), tuple(kinds), self.is_x64)
         return self._add(program, operands)
+
+    def _is_on_default_device(self) -> bool:
+        """Whether what is made of no operands may come to the others; a new batch runs there."""
+        if jax.device_count() > 1 and self._is_bound:
+            return False  # as it would be bound, too
+        device = default_device()
+        if self.device is None:
+            self.device = device
+        return self.device == device
 
     def record_by_kinds(
         self, program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Sequence[Any]
@@ -462,7 +474,7 @@ class _Batch:
             if self._run is None:
                 self._run = Run(self._lines, self._arrays, self._numbers, self.device, not self.has_rows)
             self.is_open = False
-            with eagerly(), x64_as(self.is_x64), _unchecked():
+            with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
                 self._run.finish()
             self._is_done = True
             self._run = None
@@ -480,6 +492,12 @@ def _in_dtype(number: complex, dtype: np.dtype) -> complex:
 
 _RUN_FIRST = object()
 _INT32 = np.dtype(np.int32)
+
+
+def _default_device_as(device: Any) -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which arrays that are made of nothing lie on a device."""
+    is_default = device is None or device == default_device()
+    return contextlib.nullcontext() if is_default else jax.default_device(device)
 
 
 @contextlib.contextmanager

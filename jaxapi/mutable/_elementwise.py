@@ -14,6 +14,7 @@ from .._core._constants import constant
 from .._core._dtypes import (
     NARROWED,
     WIDE,
+    default_dtype,
     is_lowered_narrow,
     is_numpys,
     lacks_64_bits,
@@ -106,6 +107,8 @@ class Elementwise:
         It is not for powers: their numbers are parts of their programs.
         """
         try:
+            if _NUMBERS.issuperset(map(type, operands)):
+                operands = tuple([constant(x, default_dtype(type(x))) for x in operands])
             if x64_mode():
                 return line_of_parts(self._line_program, (True, dtype, casting), operands)
             with x64_for(*[x.dtype for x in operands if hasattr(x, "dtype")]):

@@ -10,12 +10,12 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import native_dtype
+from .._core._dtypes import native_dtype, x64_for
 from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend
+from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded
 from ._capacity._rows import (
     Buffer,
     Rows,
@@ -28,7 +28,7 @@ from ._faces import MUTABLE
 from ._selection import Part, Selection
 from ._views import View
 
-__all__ = ["Storage", "copied_to_jax", "duplicate", "is_for_host"]
+__all__ = ["Storage", "copied_to_jax", "duplicate", "duplicate_line", "is_for_host"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
@@ -303,21 +303,26 @@ class Storage:
                 _refuse_leak(is_lost=True)
             self._host[...] = np.asarray(new)
             return
+        waits = getattr(program, "takes_pending", False) and is_recording()
         if self._view:
             owner = self._owner
             with owner._lock if owner._host is None else contextlib.nullcontext():
-                waits = getattr(program, "takes_pending", False) and is_recording()
                 self._view.write(program(self._current if waits else self._value, *args, None))
             return
         with self._lock:
             if self._buffer is None:
                 _replace_in(self, program, args)
                 return
-            new = concrete(program(self._value, *args, None))
+            new = program(self._current if waits else self._value, *args, None)
             if is_traced(new):
                 _refuse_leak()
-            self._value = new
-            self._pending = None
+            if type(new) is Pending:
+                with contextlib.suppress(AttributeError):
+                    del self._value  # of the buffer; no call follows, which Ctrl-C could end
+                self._pending = new
+            else:
+                self._value = new
+                self._pending = None
             self._shared = False
             self._buffer = None  # the program knows of no room: from now on the array is exact
 
@@ -411,6 +416,7 @@ def is_for_host(value) -> bool:
 
 
 _copy = compiled(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not
+_copy_line = recorded(_copy)
 
 
 def duplicate(value: Any) -> Any:
@@ -419,6 +425,14 @@ def duplicate(value: Any) -> Any:
         return value
     with eagerly():
         return _copy(value)
+
+
+def duplicate_line(value: Any) -> Any:
+    """Return the same, which may be pending."""
+    if not is_recording() or is_traced(value) or type(value) is Pending:
+        return duplicate(value)
+    with x64_for(value.dtype):
+        return _copy_line(value)
 
 
 def _take_out(array, value) -> int:

@@ -32,7 +32,7 @@ from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
-from ..mutable._storage import duplicate
+from ..mutable._storage import duplicate_line
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
@@ -243,7 +243,7 @@ def as_type(x, dtype):
     if rows is not None:
         memory = rows.memory
         new = _promotion.cast(memory, np.dtype(dtype))
-        return wrap_rows(Rows(duplicate(new) if new is memory else new, rows.count), NUMPY)
+        return wrap_rows(Rows(duplicate_line(new) if new is memory else new, rows.count), NUMPY)
     if type(x) is Array and is_recording():
         return ours(_promotion.cast_line(x._operand(), np.dtype(dtype)), x)
     return made(cast(unwrap(x), np.dtype(dtype)), x)

@@ -10,7 +10,7 @@ from compilations import no_compilation
 
 import jaxapi.numpy
 from jaxapi import mutable
-from jaxapi.mutable import _batch_programs, _batches, _host_way
+from jaxapi.mutable import _batch_programs, _batches, _host_way, _indexing
 
 
 @pytest.fixture
@@ -90,6 +90,194 @@ def test_random_programs_have_the_bits_of_each_statement_alone(seed, dtype):
         for one, other, host in zip(alone, together, wanted, strict=True):
             np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
             np.testing.assert_allclose(np.asarray(other), host, rtol=1e-3, atol=1e-3)
+
+
+def where_numbers(np, x, y):
+    return np.where(np.where(x > 0, 1, -1) == 1, x, 0.25)
+
+
+def ufuncs_with_out(np, x, y):
+    out = np.zeros(x.shape)
+    np.subtract(x[1:], y[:-1], out=out[1:])
+    np.exp(y, out=y)
+    np.add(x, y, where=x > 0, out=out)
+    return out * y
+
+
+def powers(np, x, y):
+    x **= 3
+    return x**2 + abs(y) ** 0.5 + abs(y) ** 1.7 + y**-2 + 2.0**x
+
+
+def writes_where(np, x, y):
+    x[x > 0.5] = 0.5
+    x[1:][y[1:, 0] < 0] = y[0]
+    x.T[x.T < -1] = np.nan
+    return np.where(np.isnan(x), -1, x)
+
+
+def copies(np, x, y):
+    kept = x.copy()
+    np.copyto(x, y)
+    np.copyto(y, kept, where=kept > 0)
+    kept += 1
+    return x - kept * y
+
+
+def makers(np, x, y):
+    zeros, ones, same = np.zeros(x.shape), np.ones_like(x), np.full(x.shape, 0.1)
+    zeros[0] = np.arange(x.shape[1])
+    return zeros + ones * same + np.full(x.shape, x[1, 2]) + np.sqrt(0.3)
+
+
+def views(np, x, y):
+    x += y
+    x.reshape(-1)[2:9] *= 2
+    z = x + 1j * y
+    z.real = y
+    z.imag[1:] = 3
+    return z.imag + z.real + (x * 2).reshape(-1).reshape(x.shape)
+
+
+def buffers_and_exact_arrays(np, x, y):
+    total = np.zeros(40)
+    total += np.arange(40) * 0.5
+    rows = np.zeros((3, 40))
+    rows[1] = np.arange(40) + total
+    return rows - np.cumsum(total)
+
+
+def positions(np, x, y):
+    places = np.searchsorted(np.cumsum(abs(x[0])), abs(y[0]) * 2)
+    return places + np.argmax(x, axis=0) + np.fft.fftshift(y[0])
+
+
+WAITING = [
+    where_numbers,
+    ufuncs_with_out,
+    powers,
+    writes_where,
+    copies,
+    makers,
+    views,
+    buffers_and_exact_arrays,
+    positions,
+]
+
+
+def value_that_is_there(pending):
+    """Stand for `Pending.value`, which runs a batch."""
+    assert pending._line is None
+    return pending._value
+
+
+@pytest.mark.parametrize("statements", WAITING, ids=lambda statements: statements.__name__)
+def test_statements_that_wait(statements, monkeypatch):
+    """They ask for no value, and have the bits of lines that run one by one."""
+    values = [numpy_generator(seed).standard_normal((5, 8)) for seed in (1, 2)]
+    with np.errstate(all="ignore"):
+        wanted = statements(np, *[value.copy() for value in values])
+    made = []
+    for _ in range(3):  # line by line, compiled as one, and that again
+        arrays = [jaxapi.numpy.asarray(value) for value in values]
+        with monkeypatch.context() as patched:
+            patched.setattr(_batches.Pending, "value", value_that_is_there)
+            result = statements(jaxapi.numpy, *[array * 1 for array in arrays])
+        assert is_pending(result)
+        assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
+        made.append(np.asarray(result))
+        np.testing.assert_allclose(made[-1], wanted, rtol=1e-14, atol=1e-14)
+    np.testing.assert_array_equal(made[1], made[0])
+    np.testing.assert_array_equal(made[2], made[0])
+
+
+def test_two_numbers_have_the_dtype_of_numpys():
+    x = np.arange(3.0, dtype=np.float32)
+    condition = jaxapi.numpy.asarray(x) > 1
+    for one, other in ((1, -1), (1.0, 2), (True, 2)):
+        made = jaxapi.numpy.where(condition, one, other) * jaxapi.numpy.asarray(x)
+        wanted = np.where(x > 1, one, other) * x
+        assert made.dtype == wanted.dtype
+        np.testing.assert_array_equal(np.asarray(made), wanted)
+
+
+def accumulated(np, x, y):
+    places = np.argsort(x) % 4
+    sums = np.zeros(5)
+    np.add.at(sums, places, y)
+    np.maximum.at(sums, places[:3], 2.0)
+    table = y * 2
+    table[places[::5]] = -1.0
+    return sums[places] + table[-1 - places]
+
+
+def test_positions_of_a_device_wait(monkeypatch):
+    """As on a GPU, where nothing asks whether they are within bounds."""
+    monkeypatch.setattr(_indexing, "_is_on_host", lambda x: isinstance(x, (np.ndarray, np.generic)))
+    values = [numpy_generator(seed).standard_normal(20) for seed in (1, 2)]
+    for _ in range(3):
+        with monkeypatch.context() as patched:
+            patched.setattr(_batches.Pending, "value", value_that_is_there)
+            result = accumulated(jaxapi.numpy, *[jaxapi.numpy.asarray(value) * 1 for value in values])
+        np.testing.assert_allclose(np.asarray(result), accumulated(np, *values), rtol=1e-14)
+
+
+@pytest.mark.parametrize("count", [7, 21])  # of which the second one has room
+def test_positions_are_checked_by_the_statement(count):
+    x = jaxapi.numpy.asarray(np.arange(float(count))) * 1
+    beyond = jaxapi.numpy.arange(count) + 1
+    with pytest.raises(IndexError, match=f"index {count} is out of bounds"):
+        x[beyond]
+    with pytest.raises(IndexError, match=f"index {count} is out of bounds"):
+        x[beyond] = 1
+    with pytest.raises(IndexError, match=f"index {count} is out of bounds"):
+        jaxapi.numpy.add.at(x, beyond, 1.0)
+    np.testing.assert_array_equal(np.asarray(x), np.arange(float(count)))
+
+
+def test_errors_are_those_of_the_statement():
+    x = jaxapi.numpy.ones((3, 4)) * 2
+    with pytest.raises(ValueError, match="broadcast"):
+        jaxapi.numpy.where(x > 0, x, jaxapi.numpy.ones(3))
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        x[jaxapi.numpy.ones((4, 3)) > 0] = 1
+    with pytest.raises(ValueError, match=r"out has shape|broadcast"):
+        jaxapi.numpy.add(x, x, out=jaxapi.numpy.zeros((2, 4)))
+    with pytest.raises(TypeError, match=r"[cC]annot cast"):
+        jaxapi.numpy.add(x, x, out=jaxapi.numpy.zeros((3, 4), int))
+    with pytest.raises(ValueError, match="negative integer power"):
+        jaxapi.numpy.arange(3) ** -1
+    with pytest.raises(ValueError, match="negative"):
+        jaxapi.numpy.zeros(-1)
+    np.testing.assert_array_equal(np.asarray(x), np.full((3, 4), 2))
+
+
+def test_random_numbers_are_those_of_the_key():
+    for _ in range(3):
+        generator = jaxapi.numpy.random.default_rng(5)
+        drawn = [generator.random(6), generator.normal(1.0, 2.0, 6) * 1]
+        assert all(map(is_pending, drawn))
+        raw = np.random.PCG64(5)
+        with jax.enable_x64(True):
+            for each, draw in zip(drawn, (jax.random.uniform, jax.random.normal), strict=True):
+                first, second = raw.random_raw(2).astype(np.uint32)
+                key = jax.random.fold_in(jax.random.key(first), second)
+                wanted = draw(key, (6,), np.float64)
+                if draw is jax.random.normal:
+                    wanted = wanted * 2.0 + 1.0
+                np.testing.assert_array_equal(np.asarray(each), wanted)
+
+
+def test_what_is_made_of_nothing_lies_on_the_default_device():
+    first, second = jax.devices()[:2]
+    with jax.default_device(second):
+        x = jaxapi.numpy.zeros(3)
+        x[1] = 2
+    y = jaxapi.numpy.ones(3)
+    assert (x.device, y.device) == (second, first)
+    np.testing.assert_array_equal(np.asarray(x), [0, 2, 0])
+    assert x._value.devices() == {second}
+    assert y._value.devices() == {first}
 
 
 def heat(np, size, steps, factor):

@@ -19,8 +19,9 @@ from ..._core._lengths import KEPT, cut
 from ..._core._lengths import capacity as capacity_for
 from ..._core._programs import compiled, eagerly, is_traced
 from ..._interop._host_memory import aligned_empty
+from ..._spaced._linspace import counted
 from .. import _host_way as host_way
-from .._batches import Pending, concrete, continued, of_rows
+from .._batches import Pending, concrete, continued, of_rows, recorded
 
 __all__ = [
     "OF_ARGUMENTS",
@@ -33,6 +34,7 @@ __all__ = [
 __all__ += [
     "dtype_may_have_room",
     "empty_rows",
+    "filled_memory",
     "has_int32_positions",
     "is_exact",
     "is_possible",
@@ -258,7 +260,13 @@ def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
         return None
     if not dtype_may_have_room(dtype) or not is_possible():
         return None
-    return Rows(jaxapi.empty((capacity, *lengths[1:]), dtype=dtype), count)
+    return Rows(filled_memory(0, (capacity, *lengths[1:]), dtype), count)
+
+
+def filled_memory(value: int, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Return an array of a device in which each element is 0 or 1; it may be pending."""
+    with x64_for(dtype):
+        return _filled(value, shape, dtype)
 
 
 def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Rows | None:
@@ -279,6 +287,9 @@ def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Ro
         return None  # the numbers behind those that count may not be ones of the dtype
     if capacity == count or dtype.kind not in "ifu" or not dtype_may_have_room(dtype) or not is_possible():
         return None
+    if start == 0 and step == 1:
+        with x64_for(dtype):
+            return Rows(_counted(capacity, dtype), count)
     return Rows(jaxapi.arange(start, last + step, step, dtype=dtype), count)
 
 
@@ -297,4 +308,10 @@ def _padded_by(value, missing):
     return lax.pad(value, zero, [(0, missing, 0), *[(0, 0, 0)] * (value.ndim - 1)])
 
 
+def _filled_with(value, shape, dtype):
+    return jnp.full(shape, value, dtype)
+
+
 _padded = compiled_in_width(_padded_by, continued, static_argnums=1)
+_filled = recorded(compiled(_filled_with, static_argnums=(0, 1, 2)))
+_counted = recorded(counted)

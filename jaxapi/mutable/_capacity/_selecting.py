@@ -12,13 +12,13 @@ import numpy as np
 import jaxapi
 
 from ..._core._devices import in_host_memory
-from ..._core._dtypes import as_indices, x64_for
+from ..._core._dtypes import as_indices, default_dtype, x64_for
 from ..._core._lengths import KEPT, has_own_length
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
 from .._array import NUMPY, Array, rows_of, unwrap, wrap, wrap_rows
-from .._batches import Pending, concrete, continued, lend
+from .._batches import Pending, concrete, continued, is_recording, lend
 from .._indexing import (
     check_indices,
     index_along,
@@ -30,7 +30,6 @@ from .._indexing import (
 from ._fillers import filled
 from ._rows import (
     Rows,
-    as_default_integers,
     compiled_in_width,
     is_possible,
     number_of,
@@ -273,23 +272,25 @@ def _repeat(x: Any, repeats: Any, axis: Any = None, *, module: str) -> Any:
 def _searchsorted(x1: Any, x2: Any, side: Any = "left", sorter: Any = None, *, module: str) -> Any:
     if not isinstance(x2, Array) or sorter is not None or side not in ("left", "right"):
         return None
-    ordered = content_of(x1)
-    looked_up = content_of(x2)
-    if ordered is None or looked_up is None or not (isinstance(ordered, Rows) or isinstance(looked_up, Rows)):
+    ordered = current_content_of(lend(x1))
+    looked_up = current_content_of(x2)
+    if ordered is None or looked_up is None:
         return None
-    value = value_of_content(ordered)
-    places = value_of_content(looked_up)
-    if value.ndim != 1 or value.dtype != places.dtype or not has_own_length(value, places):
+    if not (isinstance(ordered, Rows) or isinstance(looked_up, Rows) or is_recording()):
         return None
-    made = as_default_integers(_insertion_points(value, number_of(len(ordered)), places, side))
+    value = current_value_of_content(ordered)
+    places = current_value_of_content(looked_up)
+    if value.ndim != 1 or value.dtype != places.dtype or not lie_together(value, places):
+        return None
+    made = _insertion_points(value, number_of(len(ordered)), places, side, default_dtype(int))
     count = looked_up.count if isinstance(looked_up, Rows) else None
     return wrap(made, module) if count is None else wrap_rows(Rows(made, count), module)
 
 
-@functools.partial(compiled_in_width, static_argnums=3)
-def _insertion_points(ordered, count, looked_up, side):
+@functools.partial(compiled_in_width, as_line=continued, static_argnums=(3, 4))
+def _insertion_points(ordered, count, looked_up, side, dtype):
     found = jaxapi.searchsorted(filled(ordered, count, "last"), looked_up, side=side)
-    return jnp.minimum(found, count.astype(found.dtype))
+    return jnp.minimum(found, count.astype(found.dtype)).astype(dtype)
 
 
 def _isin(x1: Any, x2: Any, *, invert: bool = False, module: str) -> Any:
