@@ -15,7 +15,6 @@ always run line by line: they compile nothing for a new length.
 
 import contextlib
 import functools
-import itertools
 import math
 import sys
 import threading
@@ -232,21 +231,10 @@ class LineProgram:
     def arguments(self, operands: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program, in their order."""
         static = self._program.static_argnums
-        remaining_operands = iter(operands)
-        remaining_options = iter(self._options)
-        count = len(self._options)
-        arguments: list[Any] = []
-        for i in itertools.count():
-            if i in static:
-                arguments.append(next(remaining_options))
-                count -= 1
-                continue
-            try:
-                arguments.append(next(remaining_operands))
-            except StopIteration:
-                if not count:
-                    return arguments
-                raise
+        arguments = list(operands)
+        for i, option in zip(sorted(static), self._options, strict=False):
+            arguments.insert(i, option)
+        return arguments
 
     @property
     def reusing(self) -> Any:

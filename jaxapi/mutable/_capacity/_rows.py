@@ -231,7 +231,7 @@ def takes_room(value: Any) -> bool:
         return False
     if not dtype_may_have_room(value.dtype) or value.weak_type or not has_int32_positions(value):
         return False
-    if type(value) is Pending:
+    if isinstance(value, Pending):
         return True
     return isinstance(value.sharding, jax.sharding.SingleDeviceSharding)
 
