@@ -63,10 +63,12 @@ class Operands:
         """Take what `jax.jit` is given."""
         names = list(inspect.signature(function).parameters)
         static = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
+        positions: set[int] = set()
         for numbers in (static_argnums, donate_argnums):
-            static |= {names[i] for i in ([numbers] if isinstance(numbers, int) else numbers)}
+            positions |= {numbers} if isinstance(numbers, int) else {*numbers}
+        static |= {name for i, name in enumerate(names) if i in positions}
         self._others = frozenset(static)
-        self._other_positions = frozenset(i for i, name in enumerate(names) if name in static)
+        self._other_positions = frozenset(positions | {names.index(name) for name in static})
 
     def on_device(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
         """Return the arguments of a call outside of transformations, with numbers as arrays."""

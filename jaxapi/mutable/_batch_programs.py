@@ -29,7 +29,7 @@ SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
 _PROGRAMS_KEPT = 256
 _MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
-_WORTH_A_PROGRAM = 3  # lines
+_WORTH_A_PROGRAM = 5  # lines
 
 
 class Numbers(NamedTuple):

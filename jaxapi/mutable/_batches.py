@@ -36,7 +36,7 @@ from ._batch_programs import Numbers, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", "line_of", "recorded"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
-__all__ += ["kind_of", "line_program_of", "of_rows", "run_all", "takes_pending"]
+__all__ += ["kind_of", "line_program_of", "of_rows", "run_readers", "run_all", "takes_pending"]
 
 _SHORTEST = 16  # lines that are run because a statement comes again
 _LONGEST = 100  # lines
@@ -193,10 +193,15 @@ def lend(value: Any) -> Any:
     """Return an array that others may have: what waits for it runs before, and nothing will wait for it."""
     if is_jax_array(value) and not is_traced(value):
         _lent[id(value)] = value
-        for batch in list(_waiting):
-            if batch.has(value):
-                batch.run()
+        run_readers(value)
     return value
+
+
+def run_readers(value: Any) -> None:
+    """Run what waits for an array."""
+    for batch in list(_waiting):
+        if batch.has(value):
+            batch.run()
 
 
 def is_recording() -> bool:

@@ -15,7 +15,7 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded
+from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded, run_readers
 from ._capacity._rows import (
     Buffer,
     Rows,
@@ -274,6 +274,7 @@ class Storage:
             return duplicate(value)  # which may be a view of the buffer
         if self._view:
             return duplicate(value) if value is self._owner._value else value
+        run_readers(value)
         is_held = self._shared or _count(self, value) != _ALONE
         return duplicate(value) if is_held else value
 
