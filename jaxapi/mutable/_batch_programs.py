@@ -21,7 +21,7 @@ from .._core._constants import repeated
 from .._core._programs import compiled
 
 if TYPE_CHECKING:
-    from ._batches import Line, LineProgram
+    from ._batches import Kind, Line, LineProgram
 
 __all__ = ["SMALL", "Numbers", "Run"]
 
@@ -44,15 +44,29 @@ class Numbers(NamedTuple):
         return vector[self.start : self.start + math.prod(self.shape)].reshape(self.shape)
 
 
-# A result of a line, by the numbers of both; the number of an array that the batch was given; or numbers.
-_Operand = tuple[int, int] | int | Numbers
+class _Made(NamedTuple):
+    """A result of a line, by the numbers of both."""
+
+    line: int
+    result: int
+
+
+# An int is the number of an array that the batch was given.
+_Operand = _Made | Numbers | int
 _Plan = tuple[tuple["LineProgram", tuple[_Operand, ...]], ...]
 
 
 class Run:
     """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when asked again."""
 
-    def __init__(self, lines: "list[Line]", arrays: list[Any], numbers: dict[np.dtype, list], device: Any):
+    def __init__(
+        self,
+        lines: "list[Line]",
+        arrays: list[Any],
+        numbers: dict[np.dtype, list],
+        device: Any,
+        may_compile: bool,
+    ):
         """Take lines, the arrays that they are given, which nobody else may need, and their numbers."""
         for number, line in enumerate(lines):
             line.number = number
@@ -62,7 +76,7 @@ class Run:
         self._device = device
         self._together: list[Any] = []  # what the one program returned, once it ran
         self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
-        self._program = _program_of(lines) if len(lines) >= _WORTH_A_PROGRAM else None
+        self._program = _program_of(lines) if may_compile and len(lines) >= _WORTH_A_PROGRAM else None
 
     def finish(self) -> None:
         """Give a value, or the error that is raised instead, to all results that somebody has."""
@@ -233,7 +247,7 @@ class _Program:
 
     def _donated(self, arrays: list[Any]) -> tuple[int, ...]:
         """Return the arrays that are written to, nobody else has, and that a result can take the place of."""
-        room = collections.Counter()
+        room: collections.Counter[Kind] = collections.Counter()
         for number in self._kept:
             room.update(self._plan[number][0].kinds)
         donated = []
@@ -257,12 +271,12 @@ class _Program:
             made: list[Any] = []
 
             def value_of(x: _Operand) -> Any:
-                if type(x) is int:
+                if isinstance(x, int):
                     return arrays[x]
-                if type(x) is Numbers:
+                if isinstance(x, Numbers):
                     return x.of(numbers[x.dtype])
-                line, index = x
-                return plan[line][0].results(made[line])[index]
+                program, _ = plan[x.line]
+                return program.results(made[x.line])[x.result]
 
             for number, (program, operands) in enumerate(plan):
                 result = None
@@ -279,7 +293,8 @@ def _needed_by(plan: _Plan, kept: Sequence[int]) -> set[int]:
     needed = set(kept)
     for number in reversed(range(len(plan))):
         if number in needed:
-            needed.update(x[0] for x in plan[number][1] if type(x) is tuple)
+            _, operands = plan[number]
+            needed.update(x.line for x in operands if isinstance(x, _Made))
     return needed
 
 
@@ -297,7 +312,7 @@ def _program_of(lines: "list[Line]") -> _Program:
     """Return the program of lines, which was there if they came before."""
     plan = []
     for line in lines:
-        operands = [(x[0].number, x[1]) if type(x) is tuple else x for x in line.operands]
+        operands = [_Made(x[0].number, x[1]) if type(x) is tuple else x for x in line.operands]
         plan.append((line.program, tuple(operands)))
     key = tuple(plan)
     with _programs_lock:

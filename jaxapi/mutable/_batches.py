@@ -9,12 +9,12 @@ batch of its thread, and returns a `Pending` value, of which shape and dtype are
 
 A batch that comes for the first time runs line by line, each by the line's own program. When the same lines
 come again they are compiled as one program, of the same bits: behind every line there is a barrier with a
-fixed layout, through which XLA sees nothing that it could compute in another way.
+fixed layout, through which XLA sees nothing that it could compute in another way. Lines of arrays with room
+always run line by line: they compile nothing for a new length.
 """
 
 import contextlib
 import functools
-import itertools
 import math
 import sys
 import threading
@@ -36,7 +36,7 @@ from ._batch_programs import Numbers, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", "line_of", "recorded"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
-__all__ += ["kind_of", "line_program_of", "run_all", "takes_pending"]
+__all__ += ["kind_of", "line_program_of", "of_rows", "run_all", "takes_pending"]
 
 _SHORTEST = 16  # lines that are run because a statement comes again
 _LONGEST = 100  # lines
@@ -174,6 +174,16 @@ def concrete(x: Any) -> Any:
     return positions_of(x) if type(x) is Positions else x
 
 
+def of_rows(x: Any) -> Any:
+    """Note of what may be pending that it comes from a buffer, of which some rows count.
+
+    Its batch is not compiled as one: the next one might have buffers of other lengths.
+    """
+    if type(x) is Pending and x._line is not None:
+        x._line.batch.has_rows = True
+    return x
+
+
 # Arrays that others may have: who donates one to a program of his own deletes it. And the batches that wait.
 _lent: weakref.WeakValueDictionary[int, jax.Array] = weakref.WeakValueDictionary()
 _waiting: "weakref.WeakSet[_Batch]" = weakref.WeakSet()
@@ -221,21 +231,10 @@ class LineProgram:
     def arguments(self, operands: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program, in their order."""
         static = self._program.static_argnums
-        remaining_operands = iter(operands)
-        remaining_options = iter(self._options)
-        count = len(self._options)
-        arguments: list[Any] = []
-        for i in itertools.count():
-            if i in static:
-                arguments.append(next(remaining_options))
-                count -= 1
-                continue
-            try:
-                arguments.append(next(remaining_operands))
-            except StopIteration:
-                if not count:
-                    return arguments
-                raise
+        arguments = list(operands)
+        for i, option in zip(sorted(static), self._options, strict=False):
+            arguments.insert(i, option)
+        return arguments
 
     @property
     def reusing(self) -> Any:
@@ -281,6 +280,7 @@ class _Batch:
         self.is_open = True
         self.is_x64 = is_x64
         self.is_busy = False  # while a call is recorded
+        self.has_rows = False
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
         self._lines: list[Line] = []
@@ -460,7 +460,7 @@ class _Batch:
             if self._is_done:
                 return
             if self._run is None:
-                self._run = Run(self._lines, self._arrays, self._numbers, self.device)
+                self._run = Run(self._lines, self._arrays, self._numbers, self.device, not self.has_rows)
             self.is_open = False
             with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
                 self._run.finish()

@@ -210,8 +210,11 @@ def _taken(operands):
 
 def statement(function: Any, operands: Any) -> Any:
     """Return what a function of each element makes, which may be pending."""
-    if isinstance(function, (Elementwise, OfBase)):
+    if isinstance(function, Elementwise):
         return function(*operands, may_wait=True)
+    if isinstance(function, OfBase):
+        base, exponent = operands
+        return function(base, exponent, may_wait=True)
     if getattr(function, "takes_pending", False):
         return function(*operands)
     return function(*_read(operands))

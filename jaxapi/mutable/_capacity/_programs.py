@@ -18,7 +18,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from .._array import wrap, wrap_rows
-from .._batches import recorded
+from .._batches import of_rows, recorded
 from .._storage import duplicate
 from ._dimensions import Bounds, Dimension, Refused, UnknownCounts
 from ._interpreter import evaluate, mentions_dimension
@@ -101,6 +101,9 @@ class Program:
         """
         with x64_for(*self._dtypes):
             made = self._compiled(*map(number_of, counts), *values)
+        if counts:
+            for value in made:
+                of_rows(value)
         if True in self._are_passed_on:
             passed_on = zip(self._are_passed_on, made, strict=True)
             made = [duplicate(value) if is_given else value for is_given, value in passed_on]

@@ -21,7 +21,7 @@ from ..._core._programs import compiled, eagerly, is_traced
 from ..._interop._host_memory import aligned_empty
 from ..._spaced._linspace import counted
 from .. import _host_way as host_way
-from .._batches import Pending, concrete, continued, recorded
+from .._batches import Pending, concrete, continued, of_rows, recorded
 
 __all__ = [
     "OF_ARGUMENTS",
@@ -105,7 +105,7 @@ class Buffer:
         self._shared = False
         self.count = rows.count
         if type(rows.memory) is Pending:
-            self._pending = rows.memory
+            self._pending = of_rows(rows.memory)
         else:
             self._value = rows.memory
 
@@ -231,7 +231,7 @@ def takes_room(value: Any) -> bool:
         return False
     if not dtype_may_have_room(value.dtype) or value.weak_type or not has_int32_positions(value):
         return False
-    if type(value) is Pending:
+    if isinstance(value, Pending):
         return True
     return isinstance(value.sharding, jax.sharding.SingleDeviceSharding)
 
