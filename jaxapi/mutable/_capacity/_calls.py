@@ -147,16 +147,19 @@ class _NeedsExactArrays(Exception):
     """Raised for arguments that no program on buffers takes."""
 
 
-def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+def call_on_rows(
+    function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any], waits: bool = False
+) -> Any:
     """Return what a function makes of arrays of which some have room; None where it needs exact arrays.
 
-    ``function`` takes and returns arrays of ours, and looks at no values.
+    ``function`` takes and returns arrays of ours, and looks at no values. One that ``waits`` may be a line of
+    a batch where all arrays are exact, too.
     """
     rooms: _Rooms = {}
     _find_rooms(args, rooms)
     if kwargs:
         _find_rooms(kwargs.values(), rooms)
-    if not rooms and not is_recording():
+    if not rooms and not (waits and is_recording()):
         return None
     try:
         for choice in _choices(tuple(dict.fromkeys([room.rows.count for room in rooms.values()]))):

@@ -92,7 +92,7 @@ def way_on_rows(
     if implementation is not None:
         attempts.append(way_by_implementation(implementation, function, module))
     if _depends_on_shapes(function, name):
-        attempts.append(functools.partial(call_on_rows, function, module))
+        attempts.append(functools.partial(call_on_rows, function, module, waits=may_wait(name)))
     if not attempts:
         return None
     return attempts[0] if len(attempts) == 1 else functools.partial(_first_result, attempts)
