@@ -36,7 +36,7 @@ from ._batch_programs import Numbers, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", "line_of", "recorded"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
-__all__ += ["kind_of", "line_program_of", "of_rows", "run_readers", "run_all", "takes_pending"]
+__all__ += ["kind_of", "line_program_of", "of_rows", "run_all", "run_readers", "takes_pending"]
 
 _SHORTEST = 16  # lines that are run because a statement comes again
 _LONGEST = 100  # lines
