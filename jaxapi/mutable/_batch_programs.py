@@ -72,9 +72,10 @@ class Run:
             line.number = number
         self._lines = lines
         self._arrays = arrays
-        self._numbers = {dtype: np.array(values, dtype) for dtype, values in numbers.items()}
+        with np.errstate(over="ignore"):  # as of a number that float32 has as infinity
+            self._numbers = {dtype: np.array(values, dtype) for dtype, values in numbers.items()}
         self._device = device
-        self._together: list[Any] = []  # what the one program returned, once it ran
+        self._together: list[Any] = []  # the lines that the one program returns, and what it returned
         self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
         self._program = _program_of(lines) if may_compile and len(lines) >= _WORTH_A_PROGRAM else None
 
@@ -83,19 +84,19 @@ class Run:
         wanted = [line for line in self._lines if line.wanted()]
         if not wanted:
             return
-        if self._program is not None and not self._each and not self._together:
+        if self._program is not None and not self._each and not self._ran_together():
+            self._together.clear()  # what Ctrl-C ended
             numbers = [line.number for line in wanted]
-            self._program.run(self._arrays, self._vectors_on_device(), numbers, self._together)
-        if not self._together:
+            self._program.run(self._arrays, self._numbers, self._device, numbers, self._together)
+        if not self._ran_together():
             self._finish_each(wanted)
             return
-        made = self._program.results(self._together[0])  # type: ignore[union-attr]
+        kept, made = self._together
         for line in wanted:
-            _finish(line, made[line.number])
+            _finish(line, made if isinstance(made, Exception) else made[kept.index(line.number)])
 
-    def _vectors_on_device(self) -> dict[np.dtype, Any]:
-        """Return the numbers of each dtype, there where a batch had the same before."""
-        return {dtype: repeated(values, self._device) for dtype, values in self._numbers.items()}
+    def _ran_together(self) -> bool:
+        return len(self._together) > 1
 
     def _finish_each(self, wanted: "list[Line]") -> None:
         """Run line by line; what depends on one that fails raises its error when it is asked for."""
@@ -114,20 +115,19 @@ class Run:
 
     def _run_line(self, line: "Line", needed: "_Needed") -> None:
         """Append what a line returns, or the error that it raises."""
-        operands = [self._operand(x) for x in line.operands]
-        error = next((x for x in operands if isinstance(x, Exception)), None)
-        if error is not None:
-            self._each.append(error)
-            return
-        reuses = self._may_reuse(line, operands, needed)
         try:
-            if reuses:  # in the same call of C that deletes the operand, which Ctrl-C cannot end
+            operands = [self._operand(x) for x in line.operands]
+            failed = [x for x in operands if isinstance(x, Exception)]
+            if failed:
+                self._each.append(failed[0])
+            elif self._may_reuse(line, operands, needed):
+                # in the same call of C that deletes the operand, which Ctrl-C cannot end
                 program = line.program.reusing.jitted()
                 self._each.extend(itertools.starmap(program, [line.program.arguments(operands)]))
             else:
                 self._each.append(line.program(operands))
         except Exception as error:
-            self._each.append(error)
+            self._each.append(error.with_traceback(None))  # whose frames hold the operands
 
     def _operand(self, x: Any) -> Any:
         """Return the value of an operand, or the error of the line that makes it."""
@@ -152,6 +152,7 @@ class Run:
             is_read_last = is_last and source.program.is_one
         else:
             is_read_last = type(x) is int and needed.last_readers[x] == line.number
+        # The other list is that of the arrays, or that of what each line returned.
         return is_read_last and sys.getrefcount(operands[0]) == _IN_ONE_LIST + 1
 
 
@@ -204,8 +205,10 @@ class _Program:
     def __init__(self, plan: _Plan):
         """Take a program of each line, and its operands."""
         self._plan = plan
+        self._lock = threading.Lock()
         self._was_seen = False
-        self._kept: list[int] = []  # the lines whose results are returned
+        self._failed = False
+        self._kept: tuple[int, ...] = ()  # the lines whose results are returned
         self._variants = 0
         self._compiled: dict[tuple[int, ...], Any] = {}  # by the arrays whose memory is used
         first_operands = [operands[0] for program, operands in plan if program.reusing is not None]
@@ -214,36 +217,51 @@ class _Program:
         self._dtypes = list(dict.fromkeys(x.dtype for x in all_operands if type(x) is Numbers))
 
     def run(
-        self, arrays: list[Any], numbers: dict[np.dtype, Any], wanted: list[int], made: list[Any]
+        self,
+        arrays: list[Any],
+        numbers: dict[np.dtype, np.ndarray],
+        device: Any,
+        wanted: list[int],
+        made: list[Any],
     ) -> None:
-        """Append what the program returns; nothing where lines run one by one, as one that fails raises."""
-        if not self._was_seen:
-            self._was_seen = True
-            return
-        if not set(wanted) <= set(self._kept):
-            if self._variants == _MOST_VARIANTS:
+        """Append the lines that are returned, and what the program returns, or the error that it raises.
+
+        Nothing is appended where lines run one by one: for the first time, and after an error.
+        """
+        with self._lock:
+            if self._failed or not self._keeps(wanted):
                 return
-            self._variants += 1
-            self._kept = sorted({*self._kept, *wanted})
-            self._compiled.clear()
-        donated = self._donated(arrays)
-        program = self._compiled.get(donated)
-        if program is None:
-            program = self._compiled[donated] = self._compile(donated)
+            kept = self._kept
+            donated = self._donated(arrays)
+            if donated not in self._compiled and len(self._compiled) > _MOST_VARIANTS:
+                donated = ()
+            program = self._compiled.get(donated)
+            if program is None:
+                program = self._compiled[donated] = self._compile(donated)
+        made.append(kept)
         given = [None if number in donated else x for number, x in enumerate(arrays)]
         spent = [arrays[number] for number in donated]
-        vectors = [numbers[dtype] for dtype in self._dtypes]
         try:
+            vectors = [repeated(numbers[dtype], device) for dtype in self._dtypes]
             made.extend(itertools.starmap(program, [(given, spent, vectors)]))
         except Exception as error:
+            self._failed = True
             if any(x.is_deleted() for x in spent):
-                made.append(error)
+                made.append(error.with_traceback(None))
 
-    def results(self, made: Any) -> dict[int, Any]:
-        """Return what each line that is kept returned."""
-        if isinstance(made, Exception):
-            return dict.fromkeys(self._kept, made)
-        return dict(zip(self._kept, made, strict=True))
+    def _keeps(self, wanted: list[int]) -> bool:
+        """Whether the program returns the results of these lines, from now on."""
+        if not self._was_seen:
+            self._was_seen = True
+            return False
+        if set(wanted) <= set(self._kept):
+            return True
+        if self._variants == _MOST_VARIANTS:
+            return False
+        self._variants += 1
+        self._kept = tuple(sorted({*self._kept, *wanted}))
+        self._compiled = {}
+        return True
 
     def _donated(self, arrays: list[Any]) -> tuple[int, ...]:
         """Return the arrays that are written to, nobody else has, and that a result can take the place of."""

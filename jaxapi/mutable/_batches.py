@@ -10,9 +10,10 @@ batch of its thread, and returns a `Pending` value, of which shape and dtype are
 A batch that comes for the first time runs line by line, each by the line's own program. When the same lines
 come again they are compiled as one program, of the same bits: behind every line there is a barrier with a
 fixed layout, through which XLA sees nothing that it could compute in another way. Lines of arrays with room
-always run line by line: they compile nothing for a new length.
+run line by line, so that a new length compiles nothing, unless they are a loop's round.
 """
 
+import collections
 import contextlib
 import functools
 import math
@@ -149,7 +150,7 @@ class Pending:
         """Return the value; the batch runs if it has not run yet."""
         line = self._line
         if line is not None:
-            line.batch.run()
+            line.batch.run(is_asked=True)
         if self._error is not None:
             raise self._error
         return self._value
@@ -177,7 +178,8 @@ def concrete(x: Any) -> Any:
 def of_rows(x: Any) -> Any:
     """Note of what may be pending that it comes from a buffer, of which some rows count.
 
-    Its batch is not compiled as one: the next one might have buffers of other lengths.
+    Its batch is not compiled as one, but as a round of a loop: the next one might have buffers of other
+    lengths.
     """
     if type(x) is Pending and x._line is not None:
         x._line.batch.has_rows = True
@@ -186,7 +188,11 @@ def of_rows(x: Any) -> Any:
 
 # Arrays that others may have: who donates one to a program of his own deletes it. And the batches that wait.
 _lent: weakref.WeakValueDictionary[int, jax.Array] = weakref.WeakValueDictionary()
-_waiting: "weakref.WeakSet[_Batch]" = weakref.WeakSet()
+_waiting: "dict[int, weakref.ref[_Batch]]" = {}  # by their identities
+
+
+def _forget(identity: int, _: Any) -> None:
+    _waiting.pop(identity, None)
 
 
 def lend(value: Any) -> Any:
@@ -199,8 +205,9 @@ def lend(value: Any) -> Any:
 
 def run_readers(value: Any) -> None:
     """Run what waits for an array."""
-    for batch in list(_waiting):
-        if batch.has(value):
+    for reference in list(_waiting.values()):  # one call of C, whatever other threads do
+        batch = reference()
+        if batch is not None and batch.has(value):
             batch.run()
 
 
@@ -295,14 +302,21 @@ class _Batch:
         self._statements: set[tuple[int, int, int]] = set()
         self._codes: dict[int, types.CodeType] = {}  # of these statements, kept so that no other has this id
         self._first_repeated: tuple[int, int, int] | None = None
+        self._is_round = False
         self._run: Run | None = None  # once it is closed
         self._is_done = False
         self._bytes = 0
-        _waiting.add(self)
+        _waiting[id(self)] = weakref.ref(self, functools.partial(_forget, id(self)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line is waiting."""
+        return not self._lines
 
     def has(self, array: Any) -> bool:
         """Whether a line reads an array."""
-        return id(array) in self._known
+        with self.lock:
+            return id(array) in self._known
 
     def record(self, program: Any, static: frozenset[int], args: Sequence[Any]) -> Any:
         """Add a line for a call of a program, and return what it makes.
@@ -310,21 +324,94 @@ class _Batch:
         None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
         """
         options = []
-        operands: list[Any] = []
-        kinds = []
+        operands = []
         for i, x in enumerate(args):
-            if i in static:
-                options.append(x)
-                continue
-            found = self._operand(x)
-            if type(found) is not tuple:
-                return found
-            operands.append(found[0])
-            kinds.append(found[1])
+            (options if i in static else operands).append(x)
+        kinds = self._kinds_of(operands)
+        if type(kinds) is not tuple:
+            return kinds
+        kinds_of_options = tuple(map(type, options))  # as 1 is equal to True
+        program = line_program_of(program, tuple(options), kinds_of_options, kinds, self.is_x64)
+        return self._add(program, operands, kinds)
+
+    def record_by_kinds(
+        self, program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Sequence[Any]
+    ) -> Any:
+        """Do the same for a function whose program is chosen by the kinds of its arguments.
+
+        Of a Python number that is its class; ``program_of`` says by its own kinds what it becomes.
+        """
+        kinds = self._kinds_of(args, are_numbers_typed=False)
+        if type(kinds) is not tuple:
+            return kinds
+        program = program_of(*key, kinds, self.is_x64)
+        if program is None:
+            return None
+        operands = list(args)
+        for i, x in enumerate(args):
+            if type(x) in _NUMBERS:
+                operands[i] = np.asarray(x, program.operand_kinds[i].dtype)  # which may raise
+        return self._add(program, operands, program.operand_kinds)
+
+    # Operands: what there is to know comes first, and nothing is kept for a call that is no line
+
+    def _kinds_of(self, operands: Sequence[Any], are_numbers_typed: bool = True) -> Any:
+        """Return the kinds of operands, or what `record` returns where they cannot be those of a line."""
+        if not self._lines:
+            self.device = None
+            self._is_bound = False
+        kinds: list[Any] = []
+        for x in operands:
+            kind = type(x)
+            if kind is Pending:
+                kinds.append(x.kind if x._line is not None else self._kind_of_array(x.value()))
+            elif kind is Positions:
+                kinds.append(kind_of((len(x),), _INT32))
+            elif kind in _NUMBERS:
+                kinds.append(_kind_of_number(kind) if are_numbers_typed else kind)
+            elif is_jax_array(x):
+                known = self._known.get(id(x))
+                kinds.append(self._kind_of_array(x) if known is None else known[1])
+            else:
+                kinds.append(self._kind_of_host_memory(x))
+            if kinds[-1] is None or kinds[-1] is _RUN_FIRST:
+                return kinds[-1]
         if not operands and not self._is_on_default_device():
             return self._elsewhere()
-        program = line_program_of(program, tuple(options), tuple(kinds), self.is_x64)
-        return self._add(program, operands)
+        return tuple(kinds)
+
+    def _kind_of_array(self, array: jax.Array) -> Any:
+        if is_traced(array) or id(array) in _lent:  # of a transformation that has ended, which JAX refuses
+            return None
+        sharding = array.sharding
+        if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
+            return self._elsewhere()
+        (device,) = sharding.device_set
+        if self.device is None:
+            self.device = device
+            self._is_bound = array.committed
+        elif device != self.device or not self._takes_bound(array):
+            return self._elsewhere()
+        return kind_of(array.shape, array.dtype, array.weak_type)
+
+    def _kind_of_host_memory(self, x: Any) -> Kind | None:
+        if not isinstance(x, (np.ndarray, np.generic)) or x.size > _FEW or x.dtype.kind not in "biufc":
+            return None
+        if not x.dtype.isnative or (x.dtype in WIDE and not self.is_x64):
+            return None
+        return kind_of(x.shape, x.dtype)
+
+    def _elsewhere(self) -> Any:
+        return _RUN_FIRST if self._lines else None
+
+    def _takes_bound(self, array: Any) -> bool:
+        """Whether an array may come to others, of which some are bound to the device and some are not."""
+        if array.committed == self._is_bound:
+            return True
+        if jax.device_count() > 1:
+            return False  # as the results of these would be bound, too
+        self._is_bound = True
+        return True
 
     def _is_on_default_device(self) -> bool:
         """Whether what is made of no operands may come to the others; a new batch runs there."""
@@ -335,100 +422,36 @@ class _Batch:
             self.device = device
         return self.device == device
 
-    def record_by_kinds(
-        self, program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Sequence[Any]
-    ) -> Any:
-        """Do the same for a function whose program is chosen by the kinds of its arguments.
-
-        Of a Python number that is its class; ``program_of`` says by its own kinds what it becomes.
-        """
-        operands: list[Any] = []
-        kinds: list[Any] = []
-        number_indices = []
-        for x in args:
-            if type(x) in _NUMBERS:
-                number_indices.append(len(operands))
-                operands.append(x)
-                kinds.append(type(x))
-                continue
-            found = self._operand(x)
-            if type(found) is not tuple:
-                return found
-            operands.append(found[0])
-            kinds.append(found[1])
-        program = program_of(*key, tuple(kinds), self.is_x64)
-        if program is None:
-            return None
-        for i in number_indices:
-            dtype = program.operand_kinds[i].dtype
-            operands[i] = self._numbers_of(dtype, [_in_dtype(operands[i], dtype)], ())
-        return self._add(program, operands)
-
-    def _operand(self, x: Any) -> Any:
-        """Return an operand and its kind.
-
-        None is returned for what lets a call run at once, `_RUN_FIRST` for an array that is elsewhere.
-        """
+    def _operand(self, x: Any, kind: Kind) -> Any:
+        """Return what a line has for an operand of this kind, and keep what that is, until the batch ran."""
         if type(x) is Pending:
-            line = x._line
-            if line is not None and line.batch is self:
-                return (line, x.index), x.kind
+            if x._line is not None:
+                return x._line, x.index
             x = x.value()
-        elif type(x) is Positions:
-            count = (len(x),)
-            return self._numbers_of(_INT32, x, count), kind_of(count, _INT32)
-        known = self._known.get(id(x))
-        if known is not None and known[1].size > _FEW:
-            return known
-        if is_jax_array(x):
-            return self._operand_of(x)
+        if type(x) is Positions:
+            return self._numbers_of(kind, x)
         if type(x) in _NUMBERS:
-            is_bool = type(x) is bool
-            kind = kind_of((), np.dtype(bool) if is_bool else default_dtype(type(x)), not is_bool)
             return self._keep(repeated(x, self.device), kind)
-        if not isinstance(x, (np.ndarray, np.generic)) or x.size > _FEW or x.dtype.kind not in "biufc":
-            return None
-        if not x.dtype.isnative or (x.dtype in WIDE and not self.is_x64):
-            return None
-        return self._numbers_of(x.dtype, x.ravel().tolist(), x.shape), kind_of(x.shape, x.dtype)
+        if not is_jax_array(x):
+            return self._numbers_of(kind, x.ravel().tolist())
+        known = self._known.get(id(x))
+        # A few elements may be numbers, which a loop's next round has others of: each use counts as another.
+        if known is not None and kind.size > _FEW:
+            return known[0]
+        self._bytes += x.nbytes
+        return self._keep(x, kind)
 
-    def _operand_of(self, array: jax.Array) -> Any:
-        """Return the same for an array of JAX, which is kept until the batch has run."""
-        if is_traced(array) or id(array) in _lent:  # of a transformation that has ended, which JAX refuses
-            return None
-        sharding = array.sharding
-        if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
-            return self._elsewhere()
-        (device,) = sharding.device_set
-        if self.device is None:
-            self.device = device
-            self._is_bound = array.committed
-        elif device != self.device or (array.committed != self._is_bound and not self._takes_bound(array)):
-            return self._elsewhere()
-        return self._keep(array, kind_of(array.shape, array.dtype, array.weak_type))
-
-    def _elsewhere(self) -> Any:
-        return _RUN_FIRST if self._lines else None
-
-    def _numbers_of(self, dtype: np.dtype, values: Iterable[Any], shape: tuple[int, ...]) -> Numbers:
-        """Return an operand that is some numbers."""
-        numbers = self._numbers.setdefault(dtype, [])
+    def _numbers_of(self, kind: Kind, values: Iterable[Any]) -> Numbers:
+        numbers = self._numbers.setdefault(kind.dtype, [])
         start = len(numbers)
         numbers.extend(values)
-        return Numbers(dtype, start, shape)
+        return Numbers(kind.dtype, start, kind.shape)
 
-    def _takes_bound(self, array: Any) -> bool:
-        """Whether an array may come to others, of which some are bound to the device and some are not."""
-        if jax.device_count() > 1 and self._lines:
-            return False  # as the results of these would be bound, too
-        self._is_bound = self._is_bound or array.committed
-        return True
-
-    def _keep(self, x: Any, kind: Kind) -> tuple[int, Kind]:
-        known = (len(self._arrays), kind)
+    def _keep(self, x: Any, kind: Kind) -> int:
+        number = len(self._arrays)
         self._arrays.append(x)
-        self._known[id(x)] = known
-        return known
+        self._known[id(x)] = number, kind
+        return number
 
     def _ends_before(self, statement: tuple[int, int, int]) -> bool:
         """Whether a loop's next round begins with a statement, or enough is waiting.
@@ -440,47 +463,72 @@ class _Batch:
             return True
         if self._first_repeated is None and statement in self._statements:
             self._first_repeated = statement
-        return statement == self._first_repeated and len(self._lines) >= _SHORTEST
+        self._is_round = statement == self._first_repeated and len(self._lines) >= _SHORTEST
+        return self._is_round
 
-    def _add(self, program: LineProgram, operands: list[Any]) -> Any:
+    def _add(self, program: LineProgram, operands: Sequence[Any], kinds: Sequence[Kind]) -> Any:
         if program.nbytes > LARGE:
             return None
         code, instruction = _code_and_instruction()
         statement = (id(code), instruction, id(program))  # a call may make several lines
-        is_closed = not self.is_open  # by a finalizer that has asked for a value meanwhile
-        if is_closed or self._ends_before(statement):
+        if not self.is_open or self._ends_before(statement):
             return _RUN_FIRST
         self._codes[id(code)] = code
         self._statements.add(statement)
-        line = Line(self, program, operands)
+        self._bytes += program.nbytes
+        line = Line(self, program, list(map(self._operand, operands, kinds)))
         made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
         line.results = [weakref.ref(pending) for pending in made]
         self._lines.append(line)
-        self._bytes += program.nbytes
+        if not self.is_open:  # a finalizer has asked for a value meanwhile
+            return _RUN_FIRST
         return made[0] if program.is_one else made
 
-    def run(self) -> None:
-        """Compute what is still asked for; nothing, where that was done."""
+    def run(self, is_asked: bool = False) -> None:
+        """Compute what is still wanted; nothing, where that was done."""
         with self.lock:
+            self.is_open = False
             if self._is_done:
                 return
             if self._run is None:
-                self._run = Run(self._lines, self._arrays, self._numbers, self.device, not self.has_rows)
-            self.is_open = False
-            with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
+                may_compile = self._is_round or not self.has_rows
+                self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
+            if self._is_as_now():
                 self._run.finish()
+            else:
+                with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
+                    self._run.finish()
+            if is_asked:
+                self._note_if_alone()
             self._is_done = True
             self._run = None
             self._lines = []
             self._arrays = []
             self._numbers = {}
             self._known = {}
-            _waiting.discard(self)
+            _waiting.pop(id(self), None)
+
+    def _is_as_now(self) -> bool:
+        """Whether the modes of JAX are those in which the lines were recorded."""
+        return is_recording() and x64_mode() is self.is_x64 and self.device in (None, default_device())
+
+    def _note_if_alone(self) -> None:
+        """Note a statement whose value was asked for before there was another one."""
+        if len(self._lines) == 1:
+            ((code, instruction, _),) = self._statements
+            _alone[code, instruction] = self._codes[code]
+            if len(_alone) > _ALONE_KEPT:
+                _alone.popitem(last=False)
 
 
-def _in_dtype(number: complex, dtype: np.dtype) -> complex:
-    """Return a number as a dtype has it; one that it cannot hold raises, as for NumPy."""
-    return number if type(number) is float and dtype.kind == "f" else np.asarray(number, dtype).item()
+# Statements of which the value was asked for at once: they run at once where nothing is waiting.
+_alone: collections.OrderedDict[tuple[int, int], types.CodeType] = collections.OrderedDict()
+_ALONE_KEPT = 1024
+
+
+def _kind_of_number(kind: type) -> Kind:
+    """Return the kind of a Python number, which is weak, as an operand."""
+    return kind_of((), np.dtype(bool)) if kind is bool else kind_of((), default_dtype(kind), True)
 
 
 _RUN_FIRST = object()
@@ -505,7 +553,7 @@ def _unchecked() -> Iterator[None]:
 
 def _code_and_instruction() -> tuple[types.CodeType, int]:
     """Return where the user's program is now."""
-    frame: Any = sys._getframe(7)  # no call of ours has fewer frames
+    frame: Any = sys._getframe(5)  # no call of ours has fewer frames
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
@@ -589,6 +637,13 @@ def _record(method: Callable[..., Any], *args: Any) -> Any:
 
 
 def _record_in(batch: _Batch, method: Callable[..., Any], args: Any) -> Any:
+    for x in args[-1]:  # what other batches make, without holding a lock that they may wait for
+        if type(x) is Pending and x._line is not None and x._line.batch is not batch:
+            x.value()
+    if batch.is_empty:
+        code, instruction = _code_and_instruction()
+        if (id(code), instruction) in _alone:
+            return None
     with batch.lock:
         if batch.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
             return None
@@ -613,6 +668,10 @@ def _batch_now() -> _Batch:
 
 @functools.lru_cache(_LINES_KEPT)
 def line_program_of(
-    program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...], is_x64: bool
+    program: Any,
+    options: tuple[Any, ...],
+    kinds_of_options: tuple[type, ...],
+    kinds: tuple[Kind, ...],
+    is_x64: bool,
 ) -> LineProgram:
     return LineProgram(program, options, kinds)  # in the mode that is on

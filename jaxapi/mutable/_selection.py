@@ -224,7 +224,7 @@ def operand_kinds(layouts, kinds) -> list[Any]:
 
 def program_of_parts(function, layouts, kinds) -> LineProgram:
     """Return the line's program of `computed_of_parts`, for arguments of these kinds."""
-    return line_program_of(_computed, (function, layouts), kinds, x64_mode())
+    return line_program_of(_computed, (function, layouts), (), kinds, x64_mode())
 
 
 @takes_pending
