@@ -20,7 +20,16 @@ from ._results import SlogdetResult
 from ._singular import decomposition, default_rtol, pseudo_inverse, singular_values
 from ._vectors import without_slopes_at_zero
 
-__all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "norms_of_matrices", "pinv"]
+__all__ = [
+    "det",
+    "determinants",
+    "inv",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "norms_of_matrices",
+    "pinv",
+]
 __all__ += ["slogdet", "solve"]
 
 
@@ -48,19 +57,21 @@ def det(x: ArrayLike, /) -> Array:
 @compiled
 @full_precision
 def _det(x):
-    return _determinant(as_inexact(square(jnp.asarray(x))))
+    return determinants(as_inexact(square(jnp.asarray(x))))
 
 
 @jax.custom_jvp
-def _determinant(x):
-    return jnp.linalg.det(x)
+def determinants(x):
+    """Return JAX's determinants; those of singular matrices are 0 without a sign, as NumPy's."""
+    determinant = jnp.linalg.det(x)
+    return jnp.where(determinant == 0, jnp.zeros_like(determinant), determinant)
 
 
-@_determinant.defjvp
-def _determinant_jvp(primals, tangents):
+@determinants.defjvp
+def _determinants_jvp(primals, tangents):
     """Differentiate by the adjugate, which a singular matrix has, too: JAX's rule makes zeros of some."""
     change = _einsum("...ij,...ji->...", _adjugate(*primals), *tangents)
-    return _determinant(*primals), change
+    return determinants(*primals), change
 
 
 def _adjugate(x):

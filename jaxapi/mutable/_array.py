@@ -515,11 +515,12 @@ class Array(Storage):
             if self._host is not None:
                 return self._host_unless_read_only().__dlpack__(max_version=max_version, copy=False)
             self._check_is_memory(BufferError)
-        if max_version is None or max_version < (1, 0):
-            # Such a consumer cannot be told that it must not write to memory that others read.
-            on_host = self.__dlpack_device__()[0] == 1
-            if on_host and copy is not False and self.dtype.kind in "biufc":
-                return np.array(self._value).__dlpack__()
+        is_old = max_version is None or max_version < (1, 0)
+        is_numpys = self.__dlpack_device__()[0] == _HOST_OF_DLPACK and self.dtype.kind in "biufc"
+        if is_numpys and copy is not False and (copy or is_old):
+            # A copy may be written to; and an old consumer cannot be told not to write to what others read.
+            return np.array(self._value).__dlpack__(max_version=max_version)
+        if is_old:
             max_version = None
         value: Any = self._handed_out()  # whose declared types lack the standard's arguments
         try:
@@ -954,7 +955,8 @@ class Array(Storage):
         if options and made is not None and options.get("out") is made:
             return kwargs["out"]
         if name in _OF_POSITIONS or name == "astype":
-            return from_numpy(made, self._module, operands, are_positions=name != "astype")
+            given = (*operands, *options.values())
+            return from_numpy(made, self._module, given, are_positions=name != "astype")
         if type(made) is np.ndarray and made.dtype is host.dtype:
             return from_host(made, self._module)
         return from_numpy(made, self._module, (host, *operands, *options.values()))

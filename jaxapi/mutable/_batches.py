@@ -323,8 +323,8 @@ class _Batch:
 
         None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
         """
-        options = []
-        operands = []
+        options: list[Any] = []
+        operands: list[Any] = []
         for i, x in enumerate(args):
             (options if i in static else operands).append(x)
         kinds = self._kinds_of(operands)

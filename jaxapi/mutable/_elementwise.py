@@ -485,18 +485,13 @@ def _floor_divide(x, y):
     """Return NumPy's quotients: -1 of numbers by infinities of the other sign, NaN of infinities."""
     dtype = jnp.result_type(x, y)
     if dtype.kind != "f":
-        return _standards_floor_divide(x, y)
+        return jaxapi.floor_divide(x, y)
     return _floors(jnp.asarray(x, dtype), jnp.asarray(y, dtype))
 
 
 @compiled
 def _floors(x, y):
     return float_floor_divide(*jnp.broadcast_arrays(x, y))
-
-
-def _standards_floor_divide(x, y):
-    made = jaxapi.floor_divide(x, y)
-    return made if made.dtype.kind == "f" else jnp.where(jnp.asarray(y) == 0, 0, made)  # as NumPy's integers
 
 
 def _function_of(name: str):
@@ -529,7 +524,7 @@ def _function_of(name: str):
 
 
 # Of arrays of `jaxapi.mutable`, whose infinities are the standard's.
-STANDARDS_FLOOR_DIVIDE = Elementwise("floor_divide", _standards_floor_divide, np.floor_divide)
+STANDARDS_FLOOR_DIVIDE = Elementwise("floor_divide", jaxapi.floor_divide, np.floor_divide)
 ELEMENTWISE = {
     name: Elementwise(value.__name__, _function_of(value.__name__), value)
     for name, value in vars(np).items()

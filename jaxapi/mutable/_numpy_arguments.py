@@ -75,8 +75,10 @@ def _is_of_objects(x: Any) -> bool:
         return any(_is_of_objects(part) for part in x if not isinstance(part, (str, int, float)))
     if isinstance(x, str):
         return x in ("O", "object")
+    if isinstance(x, type):
+        return x in (object, np.object_)
     dtype = getattr(x, "dtype", x)
-    return x is object or (isinstance(dtype, np.dtype) and dtype.kind == "O")
+    return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
 def to_numpy(x: Any) -> Any:

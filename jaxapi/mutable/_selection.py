@@ -42,6 +42,7 @@ __all__ += ["read_before", "take", "values_for"]
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
 _LOSES_BARRIERS = jax.__version_info__ < (0, 11)
+_SELECTIONS_KEPT = 4096
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
 
 
@@ -97,10 +98,11 @@ class Selection:
                 ranges.append(check_int(k, axis, shape[axis]))
         return cls(tuple(ranges), tuple(axes))
 
-    @classmethod
-    def transposed(cls, shape: tuple[int, ...], axes: tuple[int, ...]) -> "Selection":
+    @staticmethod
+    @functools.lru_cache(_SELECTIONS_KEPT)
+    def transposed(shape: tuple[int, ...], axes: tuple[int, ...]) -> "Selection":
         """Return the selection of everything, with the axes in another order."""
-        return cls(tuple(map(range, shape)), axes)
+        return Selection(tuple(map(range, shape)), axes)
 
     def is_all(self, shape: tuple[int, ...]) -> bool:
         """Whether it selects all of an array of this shape, in its order."""
@@ -406,15 +408,16 @@ class _InArray:
     def __init__(self, selection: Selection, shape: tuple[int, ...]):
         """Compute what programs are given, and are compiled for."""
         self.shape = shape
-        every = tuple(map(range, shape))
-        has_all_axes = selection.axes == tuple(range(len(shape)))
-        self.is_all = has_all_axes and selection.ranges == every
-        # Whether each row that is selected is there as it is in the array.
-        self.is_of_rows_alone = has_all_axes and selection.ranges[1:] == every[1:]
+        self.is_all = False
+        self.is_of_rows_alone = False  # each of them as it is in the array
+        if selection.axes == tuple(range(len(shape))):
+            every = tuple(map(range, shape))
+            self.is_all = selection.ranges == every
+            self.is_of_rows_alone = selection.ranges[1:] == every[1:]
         self.starts, self.layout = _starts_and_layout(selection, shape)
 
 
-def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[Positions, "_Layout"]:
+def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[Positions, _Layout]:
     """Return the starts along the axes that are not whole, and what a program is compiled for."""
     starts = []
     spans = []

@@ -5,11 +5,13 @@ import math
 import operator
 from typing import Any
 
+import jax
 import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import default_dtype, resolve_dtype
+from .._core._dtypes import default_dtype, is_numpys, resolve_dtype
+from .._interop._dlpack import is_on_host
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy
 from . import _host_way as host_way
 from ._array import MUTABLE, Array, copied, from_host, reshaped, shared, unwrap, view_of, wrap, wrap_rows
@@ -25,7 +27,7 @@ from ._capacity._rows import (
 from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
-__all__ = ["arange", "asarray", "astype", "empty", "from_dlpack", "reshape"]
+__all__ = ["arange", "array_of_dlpack", "as_array_of", "asarray", "astype", "empty", "from_dlpack", "reshape"]
 
 # What arrays are made of, not around, unless without a copy.
 _COPIED = (bool, int, float, complex, list, tuple, np.ndarray)
@@ -69,6 +71,9 @@ def as_array_of(module, obj, dtype=None, device=None, copy=None):
         rows = _rows_of_host(obj, dtype, elsewhere(device))
         if rows is not None:
             return wrap_rows(rows, module)
+    is_around = copy is False and type(obj) is np.ndarray and device is None and host_way.is_default()
+    if is_around and is_numpys(obj.dtype) and (dtype is None or _has(obj, dtype)):
+        return from_host(obj.view(), module)
     value = jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy)
     return (wrap if copy or (copy is None and isinstance(obj, _COPIED)) else shared)(value, module)
 
@@ -158,9 +163,29 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 @_like(jaxapi.from_dlpack)
 def from_dlpack(x, /, *, device=None, copy=None):
+    return array_of_dlpack(MUTABLE, x, device, copy)
+
+
+def array_of_dlpack(module, x, device=None, copy=None):
+    """Return an array of a namespace of what another library has; without a copy around its memory."""
     if isinstance(x, Array):
-        return asarray(x, device=device, copy=copy)
-    return shared(jaxapi.from_dlpack(x, device=device, copy=copy))
+        return as_array_of(module, x, device=device, copy=copy)
+    if copy is False and device is None and host_way.is_default():
+        host = _memory_of(x)
+        if host is not None:
+            return from_host(host, module)
+    return shared(jaxapi.from_dlpack(x, device=device, copy=copy), module)
+
+
+def _memory_of(x) -> np.ndarray | None:
+    """Return the host's memory of another library's array; None where NumPy has no array around it."""
+    if isinstance(x, jax.Array) or not hasattr(x, "__dlpack_device__") or not is_on_host(x):
+        return None
+    try:
+        host = np.from_dlpack(x, copy=False)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return None
+    return host if is_numpys(host.dtype) else None
 
 
 @_like(jaxapi.reshape)

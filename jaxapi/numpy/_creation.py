@@ -73,7 +73,8 @@ def array(
             pass
     with mode_of(NUMPY):
         new = _made_by_jax(object, dtype, None, copy or (None if copy is None else False))
-    return new[(None,) * (ndmin - new.ndim)] if new.ndim < ndmin else new
+    added = operator.index(ndmin) - new.ndim
+    return new[(None,) * added] if added > 0 else new
 
 
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blocking=False):

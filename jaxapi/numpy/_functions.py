@@ -9,7 +9,7 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
+from .._core._dtypes import default_dtype, promoted_dtype, resolve_dtype, x64_for
 from .._core._errors import check_broadcast, numpy_error
 from .._core._exact import transposable
 from .._core._programs import any_traced, compiled, is_traced
@@ -24,6 +24,7 @@ from ..mutable._elementwise import ELEMENTWISE, chosen
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
+from ..mutable._sharing import array_of_dlpack
 from . import _creation, _views
 from ._counting import COUNTING
 from ._repairs import REPAIRS
@@ -215,6 +216,8 @@ def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axi
 
 
 def _as_added_to_zero(start, stop):
+    if any(jnp.iscomplexobj(x) for x in (start, stop)):
+        return _as_added_to_complex_zero(start, stop)
     if not isinstance(start, float) and not jnp.issubdtype(getattr(start, "dtype", int), np.floating):
         return start
     if isinstance(start, jax.Array) or (isinstance(stop, jax.Array) and np.any(np.signbit(start))):
@@ -228,6 +231,22 @@ def _as_added_to_zero(start, stop):
     if isinstance(start, float) and not added.ndim:
         return float(added)
     return added.astype(start.dtype)
+
+
+def _as_added_to_complex_zero(start, stop):
+    """Return what begins as zero times the step does, of which NumPy multiplies each part with each."""
+    xp = jnp if any(isinstance(x, jax.Array) for x in (start, stop)) else np
+    start = xp.asarray(start, promoted_dtype(start, stop))
+    step = jax.lax.stop_gradient(stop - start) if xp is jnp else stop - start
+    is_left, is_below = xp.signbit(step.real), xp.signbit(step.imag)
+    real = xp.where(is_left & ~is_below, -0.0, 0.0).astype(step.real.dtype)
+    imag = xp.where(is_left & is_below, -0.0, 0.0).astype(step.real.dtype)
+    if xp is jnp:
+        return start + jax.lax.complex(real, imag)
+    zero = np.empty(step.shape, step.dtype)
+    zero.real = real
+    zero.imag = imag
+    return start + zero
 
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
@@ -266,7 +285,7 @@ def where(condition, x=None, y=None, /):
     """Return the elements of one array or another; with a condition alone where it is True."""
     if x is None and y is not None:
         raise TypeError("an array of numbers does not hold None: pass a number, as numpy.nan")
-    if (x is None) != (y is None):
+    if y is None and x is not None:
         raise ValueError("either both or neither of x and y should be given")
     if x is None:
         return FUNCTIONS["nonzero"](condition)
@@ -494,7 +513,7 @@ may_share_memory = shares_memory
 
 def from_dlpack(x, /, *, device=None, copy=None):
     """Return an array of what another library has: `jaxapi.from_dlpack`."""
-    return ours(jaxapi.from_dlpack(unwrap(x), device=device, copy=copy))
+    return array_of_dlpack(NUMPY, x, device, copy)
 
 
 def isfortran(a):
@@ -519,16 +538,17 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
             vectorize, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature
         )
     numpys = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)
-
-    def function(*args):
-        return _plain(pyfunc(*[wrap(x, NUMPY) for x in args]))
-
-    traced = jnp.vectorize(function, excluded=excluded or (), signature=signature)
+    excluded = frozenset(excluded or ())
+    makes_objects = "O" in (numpys.otypes or "")
 
     @functools.wraps(pyfunc)
     def of_arrays(*args, **kwargs):
         if host_way.is_eager():
             try:
+                if makes_objects:
+                    operands = [to_numpy(x) for x in args]
+                    options = {name: to_numpy(x) for name, x in kwargs.items()}
+                    return from_numpy(numpys(*operands, **options), NUMPY, [object])
                 return computed_by_numpy(numpys, args, kwargs)
             except NotOnHost:
                 pass
@@ -536,14 +556,25 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
 
     @in_numpys_dtypes
     def by_jax(*args, **kwargs):
-        values = [value_of(x) for x in args]
+        places = [place for place in range(len(args)) if place not in excluded]
+        names = [name for name in kwargs if name not in excluded]
+        values = [value_of(args[place]) for place in places] + [value_of(kwargs[name]) for name in names]
+
+        def of_elements(*elements):
+            elements = [wrap(x, NUMPY) for x in elements]
+            by_place = dict(zip(places, elements, strict=False))
+            by_name = dict(zip(names, elements[len(places) :], strict=True))
+            given = [by_place.get(place, x) for place, x in enumerate(args)]
+            return _plain(pyfunc(*given, **kwargs | by_name))
+
         try:
-            computed = ours(traced(*values, **kwargs), *args)
+            computed = ours(jnp.vectorize(of_elements, signature=signature)(*values), *args)
             return computed if otypes is None else as_type(computed, otypes[0])
         except _UNTRACEABLE:
             if any_traced(*values):
                 raise
-            return _creation.asarray(numpys(*map(_on_host, args), **kwargs))
+            options = {name: _on_host(x) for name, x in kwargs.items()}
+            return _creation.asarray(numpys(*map(_on_host, args), **options))
 
     return of_arrays
 
@@ -638,6 +669,20 @@ def _nanprod(a, *args, **kwargs):
     return jaxapi.prod(jnp.where(jnp.isnan(a), 1, a), *args, **kwargs)
 
 
+@functools.wraps(jnp.nansum)
+def _nansum(a, *args, **kwargs):
+    a = jnp.asarray(a)
+    return jaxapi.sum(jnp.where(jnp.isnan(a), 0, a), *args, **kwargs)
+
+
+@functools.wraps(jnp.intersect1d)
+def _intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
+    if not return_indices:
+        return jnp.intersect1d(ar1, ar2, assume_unique)
+    common, *positions = jnp.intersect1d(ar1, ar2, assume_unique, return_indices=True)
+    return (common, *[x.astype(default_dtype(int)) for x in positions])
+
+
 _NANARG = {extreme: _nanarg(extreme) for extreme in ("max", "min")}
 
 
@@ -648,6 +693,8 @@ FUNCTIONS |= {
     for name in ("diag", "diagflat")
 }
 FUNCTIONS["nanprod"] = _of_values("nanprod", _nanprod)
+FUNCTIONS["nansum"] = _of_values("nansum", _nansum)
+FUNCTIONS["intersect1d"] = _of_values("intersect1d", _intersect1d)
 FUNCTIONS["linspace"] = _of_values("linspace", _linspace)
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
 _here = globals().keys() - REPAIRS.keys()

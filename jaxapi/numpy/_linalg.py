@@ -13,7 +13,7 @@ from .._core._programs import any_traced, compiled, is_traced
 from ..linalg._matrices import full_precision, nan_unless_finite
 from ..linalg._results import SVDResult
 from ..linalg._singular import decomposition, default_rtol, singular_values
-from ..linalg._solvers import norms_of_matrices
+from ..linalg._solvers import determinants, norms_of_matrices
 from ..linalg._vectors import norms_of_vectors, without_slopes_at_zero
 from ._common import axes_of, float_dtype, refuse
 from ._wrap import as_ours
@@ -113,6 +113,11 @@ def _of_triangle(function, UPLO: str):
     refuse(triangle not in ("L", "U"), ValueError, f"UPLO must be 'L' or 'U', got {UPLO!r}")
     of_triangle = functools.partial(function, UPLO=triangle, symmetrize_input=False)
     return nan_unless_finite(of_triangle, reads=jnp.tril if triangle == "L" else jnp.triu)
+
+
+@compiled
+def _det(a: jax.Array):
+    return determinants(a)
 
 
 @compiled
@@ -245,6 +250,7 @@ def _cholesky(a: jax.Array, upper=False):
 _UNLIKE = {
     "cholesky": _cholesky,
     "cond": _cond,
+    "det": _det,
     "eig": _eig,
     "eigh": _eigh,
     "eigvals": _eigvals,

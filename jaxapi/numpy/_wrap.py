@@ -263,7 +263,6 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     returns_positions = name in RETURNS_POSITIONS
     promotes = name in PROMOTES_TOGETHER
     folds = name in FOLDS
-    not_promoted = _NOT_PROMOTED.get(name, ())
     positional_only = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY]
     takes_any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     form_of_others = unwrap if takes_any_name else None
@@ -271,6 +270,8 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     is_repair = function.__module__.startswith(_REPAIRS)
     ignored = IGNORED - set(parameters) if is_repair else IGNORED
     forms = {n: _form_of(name, n) for n in parameters if n not in ignored}
+    not_promoted = [n for n, form in forms.items() if form is as_option]
+    not_promoted += _NOT_PROMOTED.get(name, [])
     if is_repair:
         forms = {n: _array_or_none if form is value_of else form for n, form in forms.items()}
     if "arrays" in forms:
@@ -428,10 +429,11 @@ def _plain(x):
 
 
 def as_option(x):
-    """Return an argument that is no array: elements of arrays that have a value are Python's numbers."""
+    """Return an argument that is no array: what has values is Python's numbers, NumPy's array if several."""
     if type(x) in (list, tuple):
         return type(x)(map(as_option, x))
-    return option(_plain(x))
+    x = option(_plain(x))
+    return np.asarray(x) if isinstance(x, jax.Array) and not is_traced(x) else x
 
 
 def _number_or_value(x):

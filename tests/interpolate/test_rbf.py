@@ -45,7 +45,7 @@ VALUES += [(kernel, m) for kernel in ("thin_plate_spline", "gaussian") for m in 
 
 
 @pytest.mark.thorough
-@pytest.mark.daily("gaussian-1", "multiquadric-2", "thin_plate")
+@pytest.mark.daily("gaussian-1", "multiquadric-2", "thin_plate_spline-2", "thin_plate_spline-3")
 @pytest.mark.parametrize(("kernel", "m"), VALUES)
 def test_values(kernel, m):
     rng = np.random.default_rng(m)

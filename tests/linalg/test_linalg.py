@@ -332,3 +332,10 @@ def test_derivatives_of_a_matrix_that_is_not_finite_are_nan(name):
     expected = jax.grad(total)(xp.asarray(x[::2]), jax.numpy.linalg)
     assert np.isnan(found[1]).all()
     np.testing.assert_allclose(found[::2], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_zeros_of_determinants_have_no_sign(x64):
+    """NumPy's determinant of a matrix without an inverse is 0."""
+    for x in ([[-0.0]], [[1.0, 2], [2, 4]], [[-1.0, 2], [-1, 2]], [[-0.0] * 3] * 3):
+        assert not np.signbit(np.asarray(xp.linalg.det(np.float32(x))))
+        assert not np.signbit(np.linalg.det(np.float32(x)))

@@ -346,3 +346,49 @@ def test_what_is_exported_without_a_copy_keeps_who_may_write(way):
     y = jaxapi.numpy.arange(4)
     np.from_dlpack(y, copy=False)[0] = 9
     assert y[0] == 9
+
+
+TAKEN = {
+    "whole": lambda host: host,
+    "unaligned": lambda host: host[1:],
+    "with gaps": lambda host: host[::3],
+    "backwards": lambda host: host[::-1],
+    "transposed": lambda host: host.reshape(5, 8).T,
+}
+
+
+@pytest.mark.parametrize("part", TAKEN.values(), ids=TAKEN)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "complex64", "bool"])
+def test_no_copy_of_what_is_taken_where_none_is_allowed(part, dtype, way):
+    """In the host's memory what both write is seen by both; elsewhere memory is shared until a write."""
+    import jaxapi.numpy
+
+    for module in (xp, jaxapi.numpy):
+        for take in (module.from_dlpack, module.asarray):
+            host = part(np.arange(40).astype(dtype))
+            try:
+                x = take(host, copy=False)
+            except (BufferError, ValueError):
+                assert way == "jaxs"  # JAX shares what is aligned and without gaps
+                continue
+            assert x.dtype == host.dtype
+            if way == "jaxs":
+                assert x._memory.unsafe_buffer_pointer() == host.ctypes.data
+                continue
+            host[0] = True
+            np.testing.assert_array_equal(x[0], host[0])
+            x[...] = 0
+            assert not host.any()
+
+
+def test_exported_copies_may_be_written_to():
+    import jaxapi.numpy
+
+    for module in (xp, jaxapi.numpy):
+        x = module.asarray(np.arange(100, dtype=np.float32))
+        if jax.devices()[0].platform != "cpu":
+            pytest.skip("arrays are on a device")
+
+        exported = np.from_dlpack(x, copy=True)
+        exported[0] = 9
+        assert x[0] == 0

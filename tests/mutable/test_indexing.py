@@ -338,3 +338,21 @@ def test_index_arrays_that_do_not_broadcast():
     with pytest.raises(IndexError, match=r"could not be broadcast together with shapes \(2,\) \(3,\)"):
         x[[0, 1], [0, 1, 2]] = 0
     np.testing.assert_array_equal(x, HOST)
+
+
+@of_both_sizes
+def test_keys_that_are_equal_to_others_of_another_kind():
+    """True is no 1, nor is 1.0, whatever was selected before."""
+    x = xp.asarray(HOST)
+    for key in (1, (1,), slice(1, None), (slice(1, None), 1)):
+        np.testing.assert_array_equal(x[key], HOST[key])
+        x[key] = HOST[key]
+    for key in (True, (True,), (slice(1, None), True), slice(True, None), slice(np.int64(1), None)):
+        np.testing.assert_array_equal(x[key], HOST[key], strict=True)
+        x[key] = HOST[key]
+    for key in (1.0, (1.0,), slice(1.0, None), (slice(1, None), 1.0)):
+        with pytest.raises((IndexError, TypeError)):
+            x[key]
+        with pytest.raises((IndexError, TypeError)):
+            x[key] = 1
+    np.testing.assert_array_equal(x, HOST)

@@ -134,7 +134,8 @@ y = np.diag_indices(3)[1]
 """
 
 
-@pytest.mark.daily
+@pytest.mark.thorough("histogramdd", "histogram2d", "interp(np.linspace", "place(", "gradient", "nanmedian")
+@pytest.mark.daily("unique", "1j")
 @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
 @pytest.mark.parametrize("statements", STATEMENTS.strip().splitlines())
 def test_statements(statements):

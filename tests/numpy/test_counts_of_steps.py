@@ -10,6 +10,8 @@ SLICES = [[0, 3, 1], [4, 2, 2, 0], [1]]
 FOLDS = "add multiply maximum minimum fmax subtract logical_or logical_xor bitwise_and greater hypot"
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("add-", "int8", "float32")
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "float16", "complex64"])
 @pytest.mark.parametrize("name", FOLDS.split())
 def test_slices(name, dtype):
@@ -59,6 +61,7 @@ def test_paddings_that_repeat(mode):
             ours.pad(ours.arange(4.0), 3, mode, reflect_type="odd")
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("mode", ["reflect", "symmetric"])
 def test_paddings_that_turn_around_their_ends(mode):
     odd = {"reflect_type": "odd"}
@@ -69,7 +72,32 @@ def test_paddings_that_turn_around_their_ends(mode):
         (np.array([5.0]), (4, 3)),
         (np.array([1 + 2j, 3j, 4]), (8, 11)),
         (np.arange(4.0), 3),
+        (np.float32([-0.0, -0.0, -0.0]), 2),
     ):
         made = ours.pad(ours.asarray(x), widths, mode, **odd)
         assert made.dtype.kind == x.dtype.kind
-        np.testing.assert_array_equal(made, np.pad(x, widths, mode, **odd))
+        expected = np.pad(x, widths, mode, **odd)
+        np.testing.assert_array_equal(made, expected)
+        np.testing.assert_array_equal(np.signbit(np.asarray(made).real), np.signbit(expected.real))
+
+
+RAMPS = [
+    (np.float32([[1, -0.0, 3], [2, -1, 0]]), ((1, 2), (3, 4)), ((1, 2), (3, -0.0))),
+    (np.float64([1, 2, 3]), 4, -0.0),
+    (np.float16([1, 2.5]), 5, (7, 0.1)),
+    (np.array([1 + 2j, -3j]), 3, 1j),
+    (np.array([[1, 2], [3, 7]], np.int8), 4, -2.7),
+    (np.float32([np.inf, 1, np.nan]), 2, 0),
+]
+
+
+@pytest.mark.parametrize(("x", "widths", "ends"), RAMPS)
+def test_ramps(x, widths, ends):
+    given = ours.asarray(ends)  # elements and arrays of ours, too
+    with np.errstate(all="ignore"):
+        expected = np.pad(x, widths, "linear_ramp", end_values=ends)
+    for of_ends in (ends, given):
+        made = np.asarray(ours.pad(ours.asarray(x), widths, "linear_ramp", end_values=of_ends))
+        assert made.dtype == expected.dtype
+        np.testing.assert_allclose(made, expected, rtol=1e-6)
+        np.testing.assert_array_equal(np.signbit(made.real), np.signbit(expected.real))

@@ -132,6 +132,7 @@ def evaluate(module, text, n, x):
     return eval(text, {"np": module, "n": n, "x": x})
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("text", TRACED)
 def test_transformed_functions_as_numpys(text, x64):
@@ -177,6 +178,7 @@ def test_fused_functions_as_numpys(x64):
         check(x, host)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("x64", [False, True])
 def test_derivatives_as_of_float64(x64):
     """Beside finite differences of NumPy's function, of which float32 leaves half of the digits."""
@@ -247,8 +249,18 @@ def spread(np, z):
     return y * np.arange(1, 6)
 
 
+TRANSFORMED = {
+    "at once": jax.jacrev,
+    "reverse": lambda function: jax.jit(jax.jacrev(function)),
+    "forward": lambda function: jax.jit(jax.jacfwd(function)),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.daily("jaxs-reverse", "jaxs-forward")
 @pytest.mark.parametrize("x64", [False, True])
-def test_jaxs_own_gradients_of_complex_numbers(x64):
+@pytest.mark.parametrize("of", TRANSFORMED)
+def test_jaxs_own_gradients_of_complex_numbers(of, x64):
     """Of the parts, `fft` and padding, whose transposes in JAX have zeros of 32 bits with x64 mode off."""
 
     def losses(np, x):
@@ -266,10 +278,9 @@ def test_jaxs_own_gradients_of_complex_numbers(x64):
     expected = np.transpose([np.subtract(losses(np, at + h), losses(np, at - h)) / 2e-6 for h in steps])
     with jax.enable_x64(x64):
         of_ours = lambda x: jnp.stack([each._value for each in losses(ours, ours.asarray(x))])  # noqa: E731
-        for made in (jax.jacrev(of_ours), jax.jit(jax.jacrev(of_ours)), jax.jit(jax.jacfwd(of_ours))):
-            slopes = made(jaxapi.asarray(at))
-            assert slopes.dtype == np.float64
-            np.testing.assert_allclose(slopes, expected, 1e-7, 1e-7)
+        slopes = TRANSFORMED[of](of_ours)(jaxapi.asarray(at))
+        assert slopes.dtype == np.float64
+        np.testing.assert_allclose(slopes, expected, 1e-7, 1e-7)
 
 
 SMOOTH = (
@@ -338,6 +349,7 @@ def test_loops_of_jax(x64):
         check(jax.lax.map(ours.sum, pair(n)), np.array([2**40 + 3] * 2))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("x64", [False, True])
 def test_random_numbers(x64):
     with jax.enable_x64(x64):
@@ -363,6 +375,13 @@ def test_random_numbers(x64):
             assert made.dtype == np.int64
         assert rng.random(3, dtype=np.float32).dtype == np.float32
         assert 2**32 < rng.integers(2**62, size=9).max() < 2**62
+
+
+@pytest.mark.thorough
+@pytest.mark.daily("jaxs")
+@pytest.mark.parametrize("x64", [False, True])
+def test_random_numbers_in_jit(x64):
+    with jax.enable_x64(x64):
         for name in ("random", "normal", "gamma", "beta", "binomial"):
             parameters = {"gamma": [2.0], "beta": [1.0, 2.0], "binomial": [5, 0.5]}.get(name, [])
             draw = lambda key: getattr(ours.random.default_rng(key), name)(*parameters, size=2)  # noqa: B023, E731
@@ -449,6 +468,7 @@ HISTOGRAMS = [
 ]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("x64", [False, True])
 def test_histograms_in_jit(x64):
     """Their edges are NumPy's to the last bit: what lies at an edge counts there."""

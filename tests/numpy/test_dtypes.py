@@ -123,3 +123,24 @@ def test_promotion_and_the_namespace_of_results():
                 assert made.__array_namespace__() is ours
             ours.asarray(a)[0] = 7
             assert a[0] == 7
+
+
+def test_positions_of_common_elements(x64):
+    x, y = np.array([5, 1, 3, 9]), np.array([9, 3, 2])
+    for is_unique in (True, False):
+        options = {"assume_unique": is_unique, "return_indices": True}
+        made = ours.intersect1d(ours.asarray(x), ours.asarray(y), **options)
+        for part, expected in zip(made, np.intersect1d(x, y, **options), strict=True):
+            assert part.dtype == expected.dtype
+            np.testing.assert_array_equal(part, expected)
+
+
+@pytest.mark.parametrize(("x", "y"), [(1, -1), (0.5, 2), (True, 3), (1j, 2), (True, False)])
+def test_a_choice_of_two_numbers_has_their_dtype_in_what_follows(x, y, way):
+    """It is no number that gives way to another array's dtype."""
+    host = np.asarray([1.5, 0, 3], np.float32)
+    expected = np.where(host > 1, x, y) * host
+    given = ours.asarray(host)
+    np.testing.assert_array_equal(ours.where(given > 1, x, y) * given, expected, strict=True)
+    traced = ours.fuse(lambda v: ours.where(v > 1, x, y) * v)(given)
+    np.testing.assert_array_equal(traced, expected, strict=True)

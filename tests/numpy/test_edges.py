@@ -245,6 +245,9 @@ OF_ZEROS = [
     lambda np, x: np.linspace(-0.0, 2, 3, endpoint=False),
     lambda np, x: np.linspace(x, np.array([1.0, -1, 0]), 3),
     lambda np, x: np.linspace(-0.0, np.array([1.0, -1, 0]), 3),
+    lambda np, x: np.linspace(x + 0j, np.array([1.0, -1, 0]), 3).real,
+    lambda np, x: np.linspace(-0.0, -1j, 3).real,
+    lambda np, x: np.linspace(complex(-0.0, -0.0), x - 1j * x, 3).imag,
     lambda np, x: np.arange(-0.0, -2.0, -1.0),
     lambda np, x: np.prod(x, axis=0, initial=-1.0),
 ]

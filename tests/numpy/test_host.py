@@ -231,3 +231,7 @@ def test_objects_that_are_asked_for(way):
     made = ours.array([1, None], dtype=object)
     assert made.dtype == made[1:].dtype == ours.concatenate([made, made]).dtype == object
     assert ours.asarray(np.array([None])).dtype == object
+    for dtype in (object, np.object_, "O", np.dtype(object)):
+        assert ours.arange(3).astype(dtype=dtype).dtype == ours.arange(3).astype(dtype).dtype == object
+        np.testing.assert_array_equal(ours.gcd(ours.arange(3, dtype=dtype), 2), [2, 1, 2])
+        assert ours.vectorize(lambda x: [x], otypes=[dtype])(ours.arange(3)).dtype == object

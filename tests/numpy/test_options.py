@@ -72,6 +72,13 @@ np.apply_along_axis(lambda r: r[r > 1].sum(), i[0], m)
 np.vectorize(lambda r: r[r > 1].sum(), signature='(n)->()')(m)
 np.vectorize(lambda r, s: r[s > 1].max(), signature='(n),(n)->()')(m, m)
 np.apply_along_axis(lambda r: np.nonzero(r > 1)[0].size, 1, m)
+np.tensordot(m, n[:2], axes=(i[:1], i[1:2] - 1))
+np.tensordot(m, m, axes=(i[:2], i[:2]))
+np.array(x[0], ndmin=i[2])
+np.vectorize(lambda p, q=2: p * q)(n, q=x[2])
+np.vectorize(lambda p, q: p if p > q else q)(p=x, q=x[1])
+np.vectorize(lambda r, s: r[s > 1].max(), signature='(n),(n)->()')(m, s=m[0])
+np.vectorize(lambda r, q: np.polyval(q, r), excluded=['q'])(x, q=[1, 2])
 """
 
 

@@ -427,18 +427,20 @@ def test_edge_inputs(way):
     check_inputs(way, inputs, enumerate(inputs), len(FEW_INPUTS))
 
 
-PARTS = 6
+PARTS = 6  # The default suite runs each of them JAX's way by one of the two tests.
 ONE_IN_TWO = "uint8 extremes", "complex128"
 
 
-@pytest.mark.daily
+@pytest.mark.thorough
+@pytest.mark.daily("numpys", "jaxs-0", "jaxs-1", "jaxs-2", "jaxs-5")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_floats(part, way):
     """Each statement is tried with floats."""
     check_inputs(way, ALL_INPUTS, [(part, "float64")], PARTS)
 
 
-@pytest.mark.daily
+@pytest.mark.thorough
+@pytest.mark.daily("numpys", "jaxs-3", "jaxs-4")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_integers_or_complex_numbers_with_room(part, way, monkeypatch):
     """Each statement is tried with one of both, JAX's way in buffers with rows that do not count."""

@@ -23,10 +23,17 @@ import pytest
 import jaxapi.numpy as ours
 
 FOLDER = pathlib.Path(__file__).parent / "statements"
+# These compile large programs or many.
+DEAR_NAMES = """
+arithmetic-9 indexing-9 libraries-0 random_numbers-7 random_numbers-10 random_numbers-11 reductions-6
+reductions-13 reductions-26 small_programs-6 views-53
+"""
+DEAR = DEAR_NAMES.split()
 PROGRAMS = [
-    pytest.param(program, id=f"{path.stem}-{number}")
+    pytest.param(program, id=name, marks=[pytest.mark.thorough] if name in DEAR else [])
     for path in sorted(FOLDER.glob("*.txt"))
     for number, program in enumerate(path.read_text(encoding="utf-8").strip().split("\n\n"))
+    for name in [f"{path.stem}-{number}"]
 ]
 COMPARED_BY_NOTHING = types.ModuleType | types.FunctionType | np.ufunc
 
@@ -163,7 +170,6 @@ if type(np.count_nonzero(np.ones(1))) is int:
     NOT_JAXS_WAY["count_nonzero of this NumPy returns an int, that of a newer one a scalar"] = "scalars-10"
 
 
-@pytest.mark.daily
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_leaves_what_it_leaves_with_numpy(program, way, request):
     name = request.node.callspec.id.removeprefix(f"{way}-")

@@ -35,6 +35,7 @@ def check(function, **tolerance):
 FRACTIONS = [0.0, 0, 1, 1.0, 0.3, [0, 1], [0.0, 0.25, 0.5, 0.75, 1.0]]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["quantile", "percentile", "nanquantile", "nanpercentile"])
 def test_weighted_quantiles(name, x64):
     rng = np.random.default_rng(31)
@@ -102,6 +103,9 @@ def test_covariances_without_freedom(ddof, x64):
             rtol=1e-5,
             atol=1e-6,
         )
+    for given in ({"fweights": [0] * 4}, {"fweights": [1, 0, 0, 0], "aweights": [0, 1.5, 1, 1]}):
+        with pytest.raises(ZeroDivisionError, match="sum to zero"):
+            ours.cov(ours.asarray(x), ddof=ddof, **given)
     check(lambda np: np.cov(np.asarray(x).T, rowvar=False, ddof=ddof), rtol=1e-5, atol=1e-6)
     check(lambda np: np.cov(np.asarray(x[0]), np.asarray(x[2]), ddof=ddof), rtol=1e-5, atol=1e-6)
     check(lambda np: np.cov(np.asarray(x[0]), ddof=ddof), rtol=1e-5, atol=1e-6)
@@ -119,3 +123,42 @@ def test_folds_that_start_at_zeros(module):
             assert np.signbit(np.asarray(made)) == np.signbit(start)
     assert int(module.max(x, initial=4)) == 4
     assert float(module.max(x, initial=np.inf)) == np.inf
+
+
+@pytest.mark.parametrize("kept", [[0, 1], [0], [0, 2]])
+def test_sums_without_nan_that_start_at_zeros(kept):
+    x = np.float32([-0.0, -0.0, np.nan])[kept]
+    for start in (0.0, -0.0):
+        made = np.asarray(ours.nansum(ours.asarray(x), initial=start))
+        assert np.signbit(made) == np.signbit(np.nansum(x, initial=start))
+
+
+def test_densities_of_flags():
+    x = np.float32([1, 2, 3, 4])
+    flags = np.array([True, False, True, True])
+    made, _ = ours.histogram(ours.asarray(x), 2, weights=ours.asarray(flags), density=True)
+    expected, _ = np.histogram(x, 2, weights=flags, density=True)
+    assert made.dtype == expected.dtype
+    np.testing.assert_allclose(made, expected)
+
+
+SLOPES = [
+    lambda np, x: np.cov(x, aweights=x),
+    lambda np, x: np.pad(x, 2, "linear_ramp", end_values=1) @ np.arange(7.0),
+    lambda np, x: np.pad(x, 2, "reflect", reflect_type="odd") @ np.arange(7.0),
+    lambda np, x: np.nansum(x * x),
+    lambda np, x: np.linspace(x[0] + 0j, x[1], 4).real.sum(),
+    lambda np, x: np.vectorize(lambda p, q=2: p * q)(x, q=x).sum(),
+]
+
+
+@pytest.mark.parametrize("function", SLOPES)
+def test_slopes(function, x64):
+    """Beside finite differences of NumPy's function, by this module's ``grad`` and by JAX's own."""
+    x = np.array([0.3, 1.2, 2.0])
+    steps = 1e-6 * np.eye(3)
+    expected = [(function(np, x + step) - function(np, x - step)) / 2e-6 for step in steps]
+    made = ours.grad(lambda x: function(ours, x))(ours.asarray(x))
+    np.testing.assert_allclose(np.asarray(made), expected, rtol=1e-5, atol=1e-6)
+    of_jax = jax.grad(lambda x: function(ours, x)._value)(ours.asarray(x))
+    np.testing.assert_allclose(np.asarray(of_jax), expected, rtol=1e-5, atol=1e-6)

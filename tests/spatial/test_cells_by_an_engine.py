@@ -71,8 +71,8 @@ def test_lists_in_pieces(monkeypatch):
     assert [len(each) for each in tree.query_ball_point(x, few)] == np.where(few > 0, counts, 0).tolist()
 
 
-@pytest.mark.daily
-def test_graphs_and_clusters():
+@pytest.mark.thorough
+def test_graphs():
     points = points_of(9)
     found = images_within(points, points, RADIUS, CELL, PERIODIC)
     edges = without_points_themselves(found)
@@ -84,6 +84,13 @@ def test_graphs_and_clusters():
     assert bool(few.did_buffer_overflow)
     assert int(few.count) == len(edges)
     assert edge_set(few) < edges
+
+
+@pytest.mark.daily
+def test_clusters():
+    points = points_of(9)
+    found = images_within(points, points, RADIUS, CELL, PERIODIC)
+    tree = KDTree(points, cell=CELL, engine="lax")
     counts = np.bincount([key[0] for key in found], minlength=9)
     at_least = int(np.median(counts))
     clusters = tree.dbscan(RADIUS, at_least)
@@ -127,7 +134,7 @@ def test_clouds_without_a_cell():
 
 
 @pytest.mark.daily
-def test_nearest_and_few_neighbors():
+def test_nearest():
     points, x = points_of(5), points_of(4, seed=2)
     tree = KDTree(points, cell=CELL, engine="lax")
     within = images_within(points, x, 2.0, CELL, PERIODIC)
@@ -137,6 +144,13 @@ def test_nearest_and_few_neighbors():
     for i in range(4):
         nearest = sorted(d for key, d in within.items() if key[0] == i)
         np.testing.assert_allclose(distances[i], [nearest[0], nearest[5]], rtol=1e-6)
+
+
+@pytest.mark.thorough
+def test_few_neighbors():
+    points, x = points_of(5), points_of(4, seed=2)
+    tree = KDTree(points, cell=CELL, engine="lax")
+    within = images_within(points, x, 2.0, CELL, PERIODIC)
     cut = tree.query_radius(x, RADIUS, max_neighbors=2)
     for i in range(4):
         near = sorted(d for key, d in within.items() if key[0] == i and d <= RADIUS)

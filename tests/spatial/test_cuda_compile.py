@@ -134,7 +134,8 @@ def options_of(nvrtc, architecture, macros):
     return options
 
 
-@pytest.mark.daily
+@pytest.mark.thorough
+@pytest.mark.daily("-90")
 @pytest.mark.kernels
 @pytest.mark.parametrize(("kernel", "architecture"), KERNELS, ids=lambda each: getattr(each, "name", each))
 def test_compiles_without_spilling_registers(kernel, architecture, nvrtc):

@@ -148,6 +148,22 @@ def knots(n, seed):
     return (uniform(5, 3, seed)[rng.integers(0, 5, n)] + 0.003 * rng.random((n, 3))).astype(np.float32)
 
 
+@pytest.mark.usefixtures("kernel")
+def test_the_lowest_rows_of_those_as_far_by_rounding_come_first():
+    """A box's distance may be rounded up where those of its points are rounded down: none is lost."""
+    rng = np.random.default_rng(41)
+    points, queries = np.zeros((POINTS, 3), np.float32), np.zeros((QUERIES, 3), np.float32)
+    queries[:, 0] = 1000
+    points[:, 0] = rng.choice([0, 4e-5], POINTS)
+    points[:, 1] = rng.random(POINTS) * 0.1  # boxes have points of both kinds; squares are too little
+    every = queries[0, 0] - points[:, 0]
+    assert len(np.unique(every)) == 2
+    rows = np.argsort(every, kind="stable")[:3]
+    distances, found = query(points, queries)
+    np.testing.assert_array_equal(found, np.broadcast_to(rows, found.shape))
+    np.testing.assert_array_equal(distances, np.broadcast_to(every[rows], distances.shape))
+
+
 MANY = 1000
 
 

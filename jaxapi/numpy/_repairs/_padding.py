@@ -45,7 +45,9 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
     refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")
     if mode not in ("constant", "empty") and not array.size:
         _refuse_to_extend_nothing(array, pad_width)
-    if mode == "linear_ramp" and array.dtype.kind in "iu":
+    if mode == "linear_ramp":
+        unsupported = kwargs.keys() - {"end_values"}
+        refuse(unsupported, ValueError, f"unsupported keyword arguments for mode {mode!r}: {unsupported}")
         return _with_ramps(array, pad_width, **kwargs)
     if callable(mode):
         return _by_function(array, pad_width, mode, kwargs)
@@ -149,7 +151,10 @@ def _by_odd_reflections(array, pad_width, mode):
         last = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
         taken = jnp.take(array, positions.astype(np.int32), axis=axis)
         turned = jnp.where(is_turned.reshape(shape), 2 * last - taken, taken)
-        array = turned + (2 * period_count).astype(array.dtype).reshape(shape) * (last - first)
+        gone_on = turned + (2 * period_count).astype(array.dtype).reshape(shape) * (last - first)
+        is_inside = (numbers >= 0) & (numbers < as_number(size))
+        zero_is_positive = jnp.where(gone_on == 0, jnp.zeros_like(gone_on), gone_on)
+        array = jnp.where(is_inside.reshape(shape), taken, zero_is_positive)
     return array
 
 
@@ -190,25 +195,27 @@ def _by_function(array, pad_width, function, options):
 
 
 def _with_ramps(array, pad_width, end_values=0):
-    """Return integers with ramps at their ends, which are rounded down as NumPy's are."""
+    """Return an array with ramps at its ends, in NumPy's steps: those of integers are rounded down."""
     widths = _pairs(pad_width, array.ndim, "pad_width")
-    ends = np.broadcast_to(np.asarray(end_values), (array.ndim, 2))
-    for axis in range(array.ndim):
-        size = array.shape[axis]
-        left_edge = jax.lax.slice_in_dim(array, 0, 1, axis=axis)
-        right_edge = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
-        left = _ramp(ends[axis, 0], left_edge, widths[axis][0], axis)
-        right = _ramp(ends[axis, 1], right_edge, widths[axis][1], axis)
-        array = jnp.concatenate([left, array, jnp.flip(right, axis)], axis)
+    wide = np.complex128 if array.dtype.kind == "c" else np.float64
+    with x64_on():
+        ends = jnp.broadcast_to(jnp.asarray(end_values), (array.ndim, 2)).astype(wide)
+        for axis in range(array.ndim):
+            size = array.shape[axis]
+            left_edge = jax.lax.slice_in_dim(array, 0, 1, axis=axis)
+            right_edge = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
+            left = _ramp(ends[axis, 0], left_edge, widths[axis][0], axis)
+            right = _ramp(ends[axis, 1], right_edge, widths[axis][1], axis)
+            array = jnp.concatenate([left, array, jnp.flip(right, axis)], axis)
     return array
 
 
 def _ramp(start, stop, count, axis):
-    """Return integers from a number up to elements, without these, along an axis."""
-    with x64_on():
-        positions = jnp.arange(count, dtype=float).reshape(-1, *[1] * (stop.ndim - axis - 1))
-        step = jaxapi.divide(stop.astype(float) - float(start), builtins.max(count, 1))
-        return jnp.floor(positions * step + float(start)).astype(stop.dtype)
+    """Return numbers from one up to elements, without these, along an axis."""
+    positions = jnp.arange(count, dtype=float).reshape(-1, *[1] * (stop.ndim - axis - 1))
+    step = jaxapi.divide(stop.astype(start.dtype) - start, builtins.max(count, 1))
+    ramp = positions * step + start
+    return (jnp.floor(ramp) if stop.dtype.kind in "iu" else ramp).astype(stop.dtype)
 
 
 def _with_statistics(array, pad_width, mode, stat_length=None):

@@ -457,7 +457,8 @@ def _covariance(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aw
     freedom = _degrees_of_freedom(m, rowvar, ddof, fweights, aweights)
     if isinstance(freedom, int) and freedom > 0:
         return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
-    infinite = jnp.cov(m, y, rowvar, bias, 0, fweights, aweights) * np.float32(np.inf)
+    covariances = jnp.cov(m, y, rowvar, bias, 0, fweights, aweights)
+    infinite = jax.lax.stop_gradient(covariances) * np.float32(np.inf)  # whose slopes would be NaN
     if isinstance(freedom, int):
         return infinite
     return jnp.where(freedom > 0, jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights), infinite)
@@ -508,6 +509,10 @@ def cov(
     for name, weights in {"fweights": fweights, "aweights": aweights}.items():
         if weights is not None:
             refuse_values(jnp.any(weights < 0), ValueError, f"{name} cannot be negative")
+    given = [weights for weights in (fweights, aweights) if weights is not None]
+    if given and given[0].shape == given[-1].shape:
+        are_all_zero = ~jnp.any(math.prod(given))
+        refuse_values(are_all_zero, ZeroDivisionError, "Weights sum to zero, can't be normalized")
     ddof = None if ddof is None else int(ddof)
     return _cov((m, y), dtype, rowvar, bias, ddof, fweights, aweights)
 
@@ -701,8 +706,9 @@ def _counted(columns, edges, weights, dtype, density, is_inside: Any = True):
     bins = [jnp.where(is_inside, numbers, n) for numbers, n in zip(bins, shape, strict=True)]
     weights = 1 if weights is None else weights.astype(dtype)
     if dtype == np.bool:  # sums are True where anything is
-        return jnp.zeros(shape, dtype).at[tuple(bins)].max(weights, mode="drop")
-    counts = jnp.zeros(shape, dtype).at[tuple(bins)].add(weights, mode="drop")
+        counts = jnp.zeros(shape, dtype).at[tuple(bins)].max(weights, mode="drop")
+    else:
+        counts = jnp.zeros(shape, dtype).at[tuple(bins)].add(weights, mode="drop")
     if not density:
         return counts
     densities = counts.astype(float_dtype(counts))

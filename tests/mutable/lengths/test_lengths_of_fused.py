@@ -89,6 +89,10 @@ def of_columns_and_rows(np, table, y):
     }
 
 
+def by_columns(np, table, y):
+    return table / (table.size // table.shape[0]) + y[:, None]
+
+
 def distances(np, table, y):
     return np.min(np.sum((table[:, None] - table[None]) ** 2, axis=-1) + y * 0 + y[:, None] * 0, axis=1)
 
@@ -99,8 +103,8 @@ def counted(np, x, y):
 
 ROW_BY_ROW = of_numbers, masked, of_columns, beside_each_row, both_dtypes
 OF_ALL_ROWS = centered, by_size, by_length, backward, up_to_each
-OF_ALL_ROWS += standardized, in_order, neighbors, of_columns_and_rows, distances, counted
-OF_TABLES = of_columns, beside_each_row, transposed, of_columns_and_rows, distances
+OF_ALL_ROWS += standardized, in_order, neighbors, of_columns_and_rows, by_columns, distances, counted
+OF_TABLES = of_columns, beside_each_row, transposed, of_columns_and_rows, by_columns, distances
 EXACT = (transposed,)
 
 

@@ -1,10 +1,13 @@
 """Matrices and stacks of them with room: NumPy says what counts."""
 
+import contextlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from comparisons import assert_mutable
+from compilations import no_compilation
 from rooms import NAMESPACES, has_room
 
 import jaxapi.numpy
@@ -526,6 +529,17 @@ def test_differences(xp, dtype):
         xp.diff(x, n=-1)
     with pytest.raises((ValueError, IndexError)):
         xp.diff(x, axis=2)
+
+
+@NAMESPACES
+def test_new_lengths_compile_no_operators_of_transposes(xp):
+    for count in (70, 66, 81):
+        host = numbers((count, 3))
+        x = xp.asarray(host)
+        with contextlib.nullcontext() if count == 70 else no_compilation():
+            found = x.T * 2 + x[:, 0], 3 - x.T
+        assert_mutable(found[0], host.T * 2 + host[:, 0], 1e-6)
+        assert_mutable(found[1], 3 - host.T, 1e-6)
 
 
 @NAMESPACES
