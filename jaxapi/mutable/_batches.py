@@ -516,14 +516,30 @@ class _Batch:
         """Note a statement whose value was asked for before there was another one."""
         if len(self._lines) == 1:
             ((code, instruction, _),) = self._statements
-            _alone[code, instruction] = self._codes[code]
+            _alone[code, instruction] = self._codes[code], _TIMES_AT_ONCE
             if len(_alone) > _ALONE_KEPT:
                 _alone.popitem(last=False)
 
 
-# Statements of which the value was asked for at once: they run at once where nothing is waiting.
-_alone: collections.OrderedDict[tuple[int, int], types.CodeType] = collections.OrderedDict()
+def _runs_at_once() -> bool:
+    """Whether a statement that begins a batch is one of those that were asked for at once."""
+    code, instruction = _code_and_instruction()
+    known = _alone.get((id(code), instruction))
+    if known is None:
+        return False
+    _, times = known
+    if times:
+        _alone[id(code), instruction] = code, times - 1
+    else:
+        _alone.pop((id(code), instruction), None)
+    return True
+
+
+# Statements of which the value was asked for before there was another one, and how often they still run at
+# once where nothing is waiting. Then they wait again, as the same statement may be a loop's.
+_alone: collections.OrderedDict[tuple[int, int], tuple[types.CodeType, int]] = collections.OrderedDict()
 _ALONE_KEPT = 1024
+_TIMES_AT_ONCE = 16
 
 
 def _kind_of_number(kind: type) -> Kind:
@@ -638,12 +654,11 @@ def _record(method: Callable[..., Any], *args: Any) -> Any:
 
 def _record_in(batch: _Batch, method: Callable[..., Any], args: Any) -> Any:
     for x in args[-1]:  # what other batches make, without holding a lock that they may wait for
-        if type(x) is Pending and x._line is not None and x._line.batch is not batch:
-            x.value()
-    if batch.is_empty:
-        code, instruction = _code_and_instruction()
-        if (id(code), instruction) in _alone:
-            return None
+        line = x._line if type(x) is Pending else None
+        if line is not None and line.batch is not batch:
+            line.batch.run()
+    if batch.is_empty and _runs_at_once():
+        return None
     with batch.lock:
         if batch.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
             return None

@@ -1,6 +1,7 @@
 """Statements that wait: the bits of each alone, NumPy's values, and errors, threads, interrupts."""
 
 import threading
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -323,7 +324,9 @@ def test_what_waits_runs_once_and_together(monkeypatch):
 
 
 @pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
-def test_what_asks_for_a_value(xp):
+def test_what_asks_for_a_value(xp, monkeypatch):
+    monkeypatch.setattr(_batches, "_ALONE_KEPT", 0)  # so that the statement waits each time
+
     def make():
         x = xp.asarray(np.arange(4.0)) + 1
         assert is_pending(x)
@@ -466,6 +469,39 @@ def test_threads_share_arrays():
             x = x + wanted
             x[1:] -= wanted[:-1]
         np.testing.assert_array_equal(results[number], x)
+
+
+def test_threads_that_need_what_waits_in_each_other():
+    """None holds a lock while it waits for another batch."""
+    rounds = 30
+    together = threading.Barrier(2, timeout=60)
+    made = [[None] * rounds, [None] * rounds]
+    results = [[], []]
+
+    def work(own, other):
+        for number in range(rounds):
+            made[own][number] = jaxapi.numpy.asarray(np.arange(4.0)) * (own + 1)
+            together.wait()
+            results[own].append(made[own][number] + made[other][number])
+            together.wait()
+
+    threads = [threading.Thread(target=work, args=pair, daemon=True) for pair in ((0, 1), (1, 0))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [len(found) for found in results] == [rounds, rounds]
+    for found in results[0] + results[1]:
+        np.testing.assert_array_equal(np.asarray(found), np.arange(4.0) * 3)
+
+
+def test_nothing_is_kept_for_a_call_that_is_no_line(monkeypatch):
+    monkeypatch.setattr(_batches, "LARGE", 100)
+    x = jaxapi.numpy.asarray(np.arange(100.0))
+    memory = weakref.ref(x._value)
+    x = x + 1  # at once
+    assert memory() is None
+    np.testing.assert_array_equal(np.asarray(x), np.arange(100.0) + 1)
 
 
 def test_a_finalizer_records_while_a_line_is_recorded(monkeypatch):
