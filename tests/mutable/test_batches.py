@@ -324,10 +324,9 @@ def test_what_waits_runs_once_and_together(monkeypatch):
 
 
 @pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
-def test_what_asks_for_a_value(xp, monkeypatch):
-    monkeypatch.setattr(_batches, "_ALONE_KEPT", 0)  # so that the statement waits each time
-
+def test_what_asks_for_a_value(xp):
     def make():
+        _batches._alone.clear()  # so that the statement waits each time
         x = xp.asarray(np.arange(4.0)) + 1
         assert is_pending(x)
         return x
