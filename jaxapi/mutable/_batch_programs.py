@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.experimental.layout import Layout, with_layout_constraint
@@ -121,6 +122,9 @@ class Run:
             if failed:
                 self._each.append(failed[0])
             elif self._may_reuse(line, operands, needed):
+                if not line.program.was_reused:  # a first call, as of `_Program`
+                    operands[0] = jnp.copy(operands[0])
+                    line.program.was_reused = True
                 # in the same call of C that deletes the operand, which Ctrl-C cannot end
                 program = line.program.reusing.jitted()
                 self._each.extend(itertools.starmap(program, [line.program.arguments(operands)]))
@@ -235,12 +239,15 @@ class _Program:
             donated = self._donated(arrays)
             if donated not in self._compiled and len(self._compiled) > _MOST_VARIANTS:
                 donated = ()
-            program = self._compiled.get(donated)
-            if program is None:
-                program = self._compiled[donated] = self._compile(donated)
+            is_first_call = donated not in self._compiled
+            if is_first_call:
+                self._compiled[donated] = self._compile(donated)
+            program = self._compiled[donated]
         made.append(kept)
         given = [None if number in donated else x for number, x in enumerate(arrays)]
         spent = [arrays[number] for number in donated]
+        if is_first_call:  # which JAX makes in Python: Ctrl-C could end it behind the program
+            spent = list(map(jnp.copy, spent))
         try:
             vectors = [repeated(numbers[dtype], device) for dtype in self._dtypes]
             made.extend(itertools.starmap(program, [(given, spent, vectors)]))

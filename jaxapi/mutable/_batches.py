@@ -226,13 +226,14 @@ def run_all() -> None:
 class LineProgram:
     """A program with its options, for operands of certain kinds."""
 
-    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds")
+    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused")
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
         """Trace the program; the options stand at the places of its static arguments."""
         self._program = program
         self._options = options
         self.operand_kinds = kinds
+        self.was_reused = False  # the program that uses the memory of its first operand was called
         structures = [kind.structure() for kind in kinds]
         made = program.jitted().trace(*self.arguments(structures)).out_info
         self.is_one = not isinstance(made, (list, tuple))
