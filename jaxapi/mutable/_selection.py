@@ -7,7 +7,7 @@ do all slices of one length. JAX's own indexing compiles for each.
 import functools
 import itertools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -332,40 +332,16 @@ def compiled_pair(program, **options):
     return run
 
 
-class _Layout:
-    """What a program is compiled for: all of a selection but where it starts."""
+class _Layout(NamedTuple):
+    """What a program is compiled for: all of a selection but where it starts.
 
-    __slots__ = ("_hash", "axes", "offsets", "spans", "steps")
+    A tuple, as JAX compares it at each call: of a Ctrl-C in a comparison in Python it makes a ValueError.
+    """
 
-    def __init__(
-        self,
-        spans: tuple[int, ...],
-        offsets: tuple[int, ...],
-        steps: tuple[int, ...],
-        axes: tuple[int | None, ...],
-    ):
-        """Take, along each axis of the array, the span from the start to the last position and the steps.
-
-        ``offsets`` are from the start to the first position, and ``axes`` those of the result.
-        """
-        self.spans = spans
-        self.offsets = offsets
-        self.steps = steps
-        self.axes = axes
-        self._hash = hash((spans, offsets, steps, axes))
-
-    def __eq__(self, other: object) -> bool:
-        """Whether one program serves both."""
-        if not isinstance(other, _Layout):
-            return NotImplemented
-        return self._all() == other._all()
-
-    def __hash__(self) -> int:
-        """Return the hash, of which each call asks."""
-        return self._hash
-
-    def _all(self) -> tuple[Any, ...]:
-        return self.spans, self.offsets, self.steps, self.axes
+    spans: tuple[int, ...]  # along each axis of the array, from the start to the last position
+    offsets: tuple[int, ...]  # from the start to the first position
+    steps: tuple[int, ...]
+    axes: tuple[int | None, ...]  # the array's axes in the order of the result, None for one of length 1
 
     @property
     def lengths(self) -> list[int]:
