@@ -15,8 +15,10 @@ run line by line, so that a new length compiles nothing, unless they are a loop'
 
 import collections
 import contextlib
+import contextvars
 import functools
 import math
+import os
 import sys
 import threading
 import types
@@ -35,9 +37,9 @@ from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
 from ._batch_programs import Numbers, Run
 
-__all__ = ["LARGE", "Pending", "concrete", "continued", "is_recording", "lend", "line_of", "recorded"]
+__all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
-__all__ += ["kind_of", "line_program_of", "of_rows", "run_all", "run_readers", "takes_pending"]
+__all__ += ["kind_of", "line_of", "line_program_of", "of_rows", "run_all", "run_readers", "takes_pending"]
 
 _SHORTEST = 16  # lines that are run because a statement comes again
 _LONGEST = 100  # lines
@@ -85,11 +87,11 @@ class Pending:
 
     __slots__ = ("__weakref__", "_error", "_line", "_value", "index", "kind")
 
-    def __init__(self, kind: Kind, line: "Line", index: int = 0):
+    def __init__(self, kind: Kind, line: "Line | None" = None, index: int = 0):
         """Stand for what a line makes, or for one of several results."""
         self.kind = kind
         self.index = index
-        self._line: Line | None = line
+        self._line = line
         self._value: Any = None
         self._error: Exception | None = None
 
@@ -211,9 +213,58 @@ def run_readers(value: Any) -> None:
             batch.run()
 
 
+_is_on = os.environ.get("JAXAPI_DEFERRED", "0") == "1"
+_is_on_here: contextvars.ContextVar[bool | None] = contextvars.ContextVar("deferred", default=None)
+
+
+@contextlib.contextmanager
+def deferred(on: bool = True) -> Iterator[None]:
+    """Let statements wait in this context, and run a batch of them as one program.
+
+    On a device, outside of JAX's transformations, statements on arrays of `jaxapi.numpy` and
+    `jaxapi.mutable` then return before anything has run. A batch runs when a value is asked for, when a loop
+    begins its next round, when it has 100 statements or many bytes, and at the end of the context. Lines that
+    come again are compiled as one program: a loop of small statements takes less than half the time. On the
+    CPU, where NumPy computes, nothing changes. CuPy and NumPy have no such mode; PyTorch's lazy tensors and
+    MLX's arrays are alike.
+
+    ``JAXAPI_DEFERRED=1`` in the environment turns it on everywhere; ``deferred(False)`` turns it off.
+
+    Parameters
+    ----------
+    on : bool
+        Whether statements wait, in this thread or task.
+
+    Notes
+    -----
+    Values have the bits that statements have one by one, in the same shapes and dtypes, with the same missing
+    values. Errors of shapes, dtypes and indices are raised by the statement; one that the device raises is
+    raised by whatever asks for a value that depends on it. Under `jax.jit`, `jax.vmap` and `jax.grad`
+    statements are traced, as without it. The first rounds of a loop take longer, as they compile more.
+
+    Examples
+    --------
+    >>> import jaxapi.numpy as np
+    >>> u = np.zeros((8, 8))
+    >>> with np.deferred():
+    ...     for _ in range(100):
+    ...         u[1:-1, 1:-1] += 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1]) + 1
+    >>> float(u[1, 1]) > 1
+    True
+    """
+    before = _is_on_here.set(bool(on))
+    try:
+        yield
+    finally:
+        _is_on_here.reset(before)
+        if on:
+            run_all()
+
+
 def is_recording() -> bool:
     """Whether statements wait now."""
-    return host_way.is_by_jax()
+    is_on = _is_on_here.get()
+    return (_is_on if is_on is None else is_on) and host_way.is_by_jax()
 
 
 def run_all() -> None:
@@ -333,7 +384,7 @@ class _Batch:
             return kinds
         kinds_of_options = tuple(map(type, options))  # as 1 is equal to True
         program = line_program_of(program, tuple(options), kinds_of_options, kinds, self.is_x64)
-        return self._add(program, operands, kinds)
+        return self._made(program, operands, kinds)
 
     def record_by_kinds(
         self, program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Sequence[Any]
@@ -352,7 +403,7 @@ class _Batch:
         for i, x in enumerate(args):
             if type(x) in _NUMBERS:
                 operands[i] = np.asarray(x, program.operand_kinds[i].dtype)  # which may raise
-        return self._add(program, operands, program.operand_kinds)
+        return self._made(program, operands, program.operand_kinds)
 
     # Operands: what there is to know comes first, and nothing is kept for a call that is no line
 
@@ -467,10 +518,35 @@ class _Batch:
         self._is_round = statement == self._first_repeated and len(self._lines) >= _SHORTEST
         return self._is_round
 
-    def _add(self, program: LineProgram, operands: Sequence[Any], kinds: Sequence[Kind]) -> Any:
+    def _made(self, program: LineProgram, operands: Sequence[Any], kinds: Sequence[Kind]) -> Any:
+        """Return what a call makes: a line, or a program that runs at once."""
         if program.nbytes > LARGE:
             return None
         code, instruction = _code_and_instruction()
+        if self._lines or not _runs_at_once(code, instruction):
+            return self._add(program, operands, kinds, code, instruction)
+        if program.reusing is not None:
+            return None  # who calls it knows whose memory it may use
+        made = program.results(program(map(self._value, operands)))
+        results = [Pending(kind) for kind in program.kinds]
+        for result, value in zip(results, made, strict=True):
+            result.finish(value)
+        return results[0] if program.is_one else results
+
+    def _value(self, x: Any) -> Any:
+        """Return an operand of a program that runs now."""
+        if type(x) in _NUMBERS or isinstance(x, (np.ndarray, np.generic)):
+            return repeated(x, self.device)
+        return concrete(x)
+
+    def _add(
+        self,
+        program: LineProgram,
+        operands: Sequence[Any],
+        kinds: Sequence[Kind],
+        code: types.CodeType,
+        instruction: int,
+    ) -> Any:
         statement = (id(code), instruction, id(program))  # a call may make several lines
         if not self.is_open or self._ends_before(statement):
             return _RUN_FIRST
@@ -522,9 +598,8 @@ class _Batch:
                 _alone.popitem(last=False)
 
 
-def _runs_at_once() -> bool:
+def _runs_at_once(code: types.CodeType, instruction: int) -> bool:
     """Whether a statement that begins a batch is one of those that were asked for at once."""
-    code, instruction = _code_and_instruction()
     known = _alone.get((id(code), instruction))
     if known is None:
         return False
@@ -658,8 +733,6 @@ def _record_in(batch: _Batch, method: Callable[..., Any], args: Any) -> Any:
         line = x._line if type(x) is Pending else None
         if line is not None and line.batch is not batch:
             line.batch.run()
-    if batch.is_empty and _runs_at_once():
-        return None
     with batch.lock:
         if batch.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
             return None

@@ -15,9 +15,10 @@ from jaxapi.mutable import _batch_programs, _batches, _host_way, _indexing
 
 
 @pytest.fixture
-def way():
+def way(monkeypatch):
     before = _host_way.is_on()
     _host_way.set_on(False)
+    monkeypatch.setattr(_batches, "_is_on", True)  # in the threads of a test, too
     yield "jaxs"
     _host_way.set_on(before)
 
