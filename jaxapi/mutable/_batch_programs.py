@@ -124,10 +124,10 @@ class Run:
             elif self._may_reuse(line, operands, needed):
                 if not line.program.was_reused:  # a first call, as of `_Program`
                     operands[0] = jnp.copy(operands[0])
-                    line.program.was_reused = True
                 # in the same call of C that deletes the operand, which Ctrl-C cannot end
                 program = line.program.reusing.jitted()
                 self._each.extend(itertools.starmap(program, [line.program.arguments(operands)]))
+                line.program.was_reused = True
             else:
                 self._each.append(line.program(operands))
         except Exception as error:
@@ -215,6 +215,7 @@ class _Program:
         self._kept: tuple[int, ...] = ()  # the lines whose results are returned
         self._variants = 0
         self._compiled: dict[tuple[int, ...], Any] = {}  # by the arrays whose memory is used
+        self._was_called: set[Any] = set()  # those of which a call ended
         first_operands = [operands[0] for program, operands in plan if program.reusing is not None]
         self._written = sorted({x for x in first_operands if type(x) is int})
         all_operands = itertools.chain.from_iterable(operands for _, operands in plan)
@@ -239,22 +240,25 @@ class _Program:
             donated = self._donated(arrays)
             if donated not in self._compiled and len(self._compiled) > _MOST_VARIANTS:
                 donated = ()
-            is_first_call = donated not in self._compiled
-            if is_first_call:
+            if donated not in self._compiled:
                 self._compiled[donated] = self._compile(donated)
             program = self._compiled[donated]
         made.append(kept)
         given = [None if number in donated else x for number, x in enumerate(arrays)]
         spent = [arrays[number] for number in donated]
-        if is_first_call:  # which JAX makes in Python: Ctrl-C could end it behind the program
+        if program not in self._was_called:  # a first call ends in Python, where Ctrl-C could lose its result
             spent = list(map(jnp.copy, spent))
         try:
             vectors = [repeated(numbers[dtype], device) for dtype in self._dtypes]
             made.extend(itertools.starmap(program, [(given, spent, vectors)]))
+            self._was_called.add(program)
         except Exception as error:
             self._failed = True
             if any(x.is_deleted() for x in spent):
                 made.append(error.with_traceback(None))
+        finally:
+            if program not in self._was_called:  # JAX would call it in Python for good
+                self._compiled.pop(donated, None)
 
     def _keeps(self, wanted: list[int]) -> bool:
         """Whether the program returns the results of these lines, from now on."""
@@ -268,6 +272,7 @@ class _Program:
         self._variants += 1
         self._kept = tuple(sorted({*self._kept, *wanted}))
         self._compiled = {}
+        self._was_called = set()
         return True
 
     def _donated(self, arrays: list[Any]) -> tuple[int, ...]:

@@ -237,10 +237,11 @@ def deferred(on: bool = True) -> Iterator[None]:
 
     Notes
     -----
-    Values have the bits that statements have one by one, in the same shapes and dtypes, with the same missing
-    values. Errors of shapes, dtypes and indices are raised by the statement; one that the device raises is
-    raised by whatever asks for a value that depends on it. Under `jax.jit`, `jax.vmap` and `jax.grad`
-    statements are traced, as without it. The first rounds of a loop take longer, as they compile more.
+    Values have the bits of each statement as a program of its own, in the same shapes and dtypes, with the
+    same missing values. Errors of shapes, dtypes and indices are raised by the statement; one that the device
+    raises is raised by whatever asks for a value that depends on it. Under `jax.jit`, `jax.vmap` and
+    `jax.grad` statements are traced, as without it. The first rounds of a loop take longer, as they compile
+    more.
 
     Examples
     --------
@@ -591,7 +592,7 @@ class _Batch:
 
     def _note_if_alone(self) -> None:
         """Note a statement whose value was asked for before there was another one."""
-        if len(self._lines) == 1:
+        if len(self._lines) == len(self._statements) == 1:
             ((code, instruction, _),) = self._statements
             _alone[code, instruction] = self._codes[code], _TIMES_AT_ONCE
             if len(_alone) > _ALONE_KEPT:

@@ -133,10 +133,14 @@ ARMED = [False]  # whether the signal raises
 
 
 def until_interrupted(write, x, seconds):
+    """Write until a signal raises; Python ignores what is raised in a finalizer, so it comes again."""
     ARMED[0] = True
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    while True:
-        write(x)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
+    try:
+        while True:
+            write(x)
+    finally:
+        ARMED[0] = False
 
 
 @pytest.mark.parametrize("way", ["jaxs"], indirect=True)
