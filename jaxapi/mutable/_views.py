@@ -11,8 +11,10 @@ import numpy as np
 from jax import lax
 
 from .._core import _parts
+from .._core._programs import compiled
+from ._batches import Pending, concrete, recorded, takes_pending
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, selected_rows
+from ._capacity._slices import has_many_rows, is_of_rows_alone, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
@@ -66,27 +68,40 @@ class View:
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
+        return concrete(self.current())
+
+    def current(self) -> Any:
+        """Return the same, which is pending if the owner is."""
         buffer = self.owner._buffer
         if buffer is not None and self.part is not None and not self.part.is_all(buffer.shape):
-            value = take(buffer._value, self.part)
-            return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
-        value = self.owner._value
-        if self.component is not None:
-            return getattr(_parts, self.component)(value)
-        if self.part is not None:
-            value = take(value, self.part)
-        return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
+            value = take(buffer.memory, self.part)
+        elif self.component is not None:
+            return _component_of(self.owner._current, self.component)
+        else:
+            value = self.owner._current
+            value = value if self.part is None else take(value, self.part)
+        return value if self.reshaped is None else _in_shape(value, self.reshaped)
 
     def operand(self) -> Any:
-        """Return the part, or what the program that computes with it reads, which is a program less."""
+        """Return the part, or what the program that computes with it reads, which is a program less.
+
+        Either may be pending.
+        """
         part = self.part
         if part is None or not self.is_selection:
-            return self.value()
+            return self.current()
         buffer = self.owner._buffer
-        value = self.owner._value if buffer is None else buffer._value
-        if part.is_all(value.shape) or not one_program_suffices(value):
-            return self.value()
-        return Part(value, part)
+        value = self.owner._current if buffer is None else buffer.memory
+        if part.is_all(value.shape):
+            return value
+        return Part(value, part) if one_program_suffices(value) else self.current()
+
+    def may_have_rows(self) -> bool:
+        """Whether `rows` may be some, as far as the part and its owner say."""
+        part = self.part
+        if part is None or self.owner._buffer is not None:
+            return True
+        return self.reshaped is None and self.component is None and is_of_rows_alone(part, self.owner.shape)
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""
@@ -101,7 +116,7 @@ class View:
         if owner._host is not None or owner._view or not has_many_rows(part):
             return None
         rows = owner._rows_if_possible()
-        return selected_rows(owner._value if rows is None else rows, part)
+        return selected_rows(owner._current if rows is None else rows, part)
 
     def _reshaped_rows(self, rows: Rows | None) -> Rows | None:
         """Return all rows of the owner in the shape of the view; None if the first axis is another."""
@@ -110,7 +125,8 @@ class View:
             return rows
         if not shape or shape[0] != rows.count:
             return None
-        return Rows(jnp.reshape(rows.value, (len(rows.value), *shape[1:])), rows.count)
+        memory = rows.memory
+        return Rows(_in_shape(memory, (memory.shape[0], *shape[1:])), rows.count)
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
@@ -141,13 +157,36 @@ class View:
         return self.owner is owner and self.reshaped is None and self.part == selection
 
 
-def _with_real(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(new, _parts.imag(value))
+def _in_shape(value: Any, shape: tuple) -> Any:
+    return _reshaped(value, shape) if type(value) is Pending else jnp.reshape(value, shape)
 
 
-def _with_imag(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(_parts.real(value), new)
+def _component_of(value: Any, name: str) -> Any:
+    return (_components if type(value) is Pending else vars(_parts))[name](value)
 
 
-def _replaced(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return jnp.reshape(new, value.shape)
+_reshaped = recorded(compiled(lambda value, shape: value.reshape(shape), static_argnums=1))
+_components = {name: recorded(compiled(getattr(_parts, name))) for name in ("real", "imag")}
+
+
+@takes_pending
+def _with_real(value: Any, new: Any, made: None) -> Any:
+    return _complex_of(new, _component_of(value, "imag"))
+
+
+@takes_pending
+def _with_imag(value: Any, new: Any, made: None) -> Any:
+    return _complex_of(_component_of(value, "real"), new)
+
+
+def _complex_of(real: Any, imag: Any) -> Any:
+    is_pending = Pending in (type(real), type(imag))
+    return _complex_line(real, imag) if is_pending else lax.complex(real, imag)
+
+
+_complex_line = recorded(compiled(lax.complex))
+
+
+@takes_pending
+def _replaced(value: Any, new: Any, made: None) -> Any:
+    return _in_shape(new, value.shape)

@@ -5,8 +5,10 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._dtypes import x64_for
 from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
+from ..mutable._elementwise import chosen
 from ..mutable._selection import values_for
 from ._wrap import as_ours, as_type, ours, value_of
 
@@ -39,9 +41,10 @@ def copyto(dst, src, casting="same_kind", where=True):
         )
     if mask is not None and mask.dtype != bool:
         raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
-    new = as_type(src, dst.dtype)
+    new = src if src.dtype == dst.dtype else as_type(src, dst.dtype)
     if mask is not None:
-        new = ours(jnp.where(mask._value, new._value, dst._value))
+        with x64_for(dst.dtype):
+            new = ours(chosen(mask._current, new._current, dst._current))
     dst[...] = new
 
 

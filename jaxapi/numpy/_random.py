@@ -20,10 +20,11 @@ from .._core._programs import any_traced, compiled, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy
+from ..mutable._batches import Pending, is_recording, recorded
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._samplers import OF_GAMMAS, ON_HOST_ALONE, SAMPLERS, Sampler, log_gamma
-from ._wrap import as_option, as_ours, as_type, into, ours, value_of
+from ._wrap import as_option, as_ours, as_type, current_of, into, ours, value_of
 
 __all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
 
@@ -98,10 +99,21 @@ class BitGenerator:
                     "there: numpy.random.default_rng(key), with key = jax.random.key(seed)"
                 )
             if self.of_numpy is not None:
-                words = self.of_numpy.random_raw(2).astype(np.uint32)  # the lower half of each
-                return _key_of(words, jax.config.jax_default_prng_impl)
+                return _key_of(self._words(), jax.config.jax_default_prng_impl)
             self.key, taken = jr.split(self.key)
             return taken
+
+    def _words(self):
+        """Return the numbers of which a key is made, and change the state."""
+        return self.of_numpy.random_raw(2).astype(np.uint32)  # the lower half of each
+
+    def draw(self, of_key, of_words, *args):
+        """Return what a program draws of a new key; as a line of a batch where NumPy's bits make the key."""
+        if self.of_numpy is None or not is_recording():
+            return of_key(self.take(), *args)
+        with self.lock:
+            words = self._words()
+        return of_words(words, jax.config.jax_default_prng_impl, *args)
 
 
 class _Mersenne(BitGenerator):
@@ -126,6 +138,13 @@ def _uniform(key, shape, dtype):
     return jr.uniform(key, shape, dtype)
 
 
+def _uniform_of_words(words, implementation, shape, dtype):
+    return _uniform(_key_of(words, implementation), shape, dtype)
+
+
+_uniform_line = recorded(compiled(_uniform_of_words, static_argnums=(1, 2, 3)))
+
+
 @functools.partial(compiled, static_argnums=(1, 2))
 def _integers_from(key, shape, dtype, low, span):
     """Return as many integers from one on as there are; None stands for all of 64 bits."""
@@ -143,8 +162,8 @@ def _in_random_order(key, x, axis, independent):
     return jr.permutation(key, x, axis, independent)
 
 
-@functools.partial(compiled, static_argnums=(1, 2, 3, 4, 6))
-def _sampled(key, name, shape, computed, dtype, values, is_narrow):
+@functools.partial(compiled, static_argnums=(1, 2, 3, 4, 5))
+def _sampled(key, name, shape, computed, dtype, is_narrow, *values):
     """Draw from one of `SAMPLERS`; for parameters that NumPy refuses, NaN, or of integers -1.
 
     Where float64 is lowered narrow, gamma's numbers are not JAX's.
@@ -161,6 +180,13 @@ def _sampled(key, name, shape, computed, dtype, values, is_narrow):
     draw = OF_GAMMAS[name] if is_of_gammas else sampler.draw
     drawn = draw(key, shape, computed, *given)
     return jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan).astype(dtype)
+
+
+def _sampled_of_words(words, implementation, *args):
+    return _sampled(_key_of(words, implementation), *args)
+
+
+_sampled_line = recorded(compiled(_sampled_of_words, static_argnums=(1, 2, 3, 4, 5, 6)))
 
 
 def _is_key(seed) -> bool:
@@ -274,7 +300,8 @@ class Generator:
             raise TypeError(f"Unsupported dtype {dtype!r} for random")
         shape = _shape(_size_of(size, out))
         with x64_for(dtype):
-            return into(out, ours(_uniform(self._take(), shape, dtype)))
+            drawn = self.bit_generator.draw(_uniform, _uniform_line, shape, dtype)
+            return into(out, ours(drawn))
 
     def integers(self, low, high=None, size=None, dtype=None, endpoint=False) -> Array:
         """Return integers from ``low`` up to ``high``, without that; from 0 to ``low`` if it is None."""
@@ -480,7 +507,9 @@ def _within(x, dtype):
 
 def _operand(x, dtype):
     """Return a parameter as a program takes it: one number is kept on the device."""
-    return constant(float(x), dtype) if isinstance(x, (int, float)) else as_array(x)
+    if isinstance(x, (int, float)):
+        return constant(float(x), dtype)
+    return x if type(x) is Pending else as_array(x)
 
 
 _REQUIRED = inspect.Parameter.empty  # in place of a default
@@ -521,11 +550,12 @@ def _sampling(name: str, sampler: Sampler):
         if not np.issubdtype(computed, np.floating):
             raise TypeError(f"unsupported dtype {computed} for {name}")
         _refuse_parameters(name, sampler, [given[n] for n in names])
-        values = [_within(value_of(given[n]), computed) for n in names]
+        values = [_within(current_of(given[n]), computed) for n in names]
         shape = _shape(_size_of(given["size"], out), *values)
         with x64_for(computed):
             values = [_operand(x, computed) for x in values]
-            drawn = _sampled(self._take(), name, shape, computed, dtype, values, is_lowered_narrow())
+            options = (name, shape, computed, dtype, is_lowered_narrow())
+            drawn = self.bit_generator.draw(_sampled, _sampled_line, *options, *values)
             return into(out, ours(drawn))
 
     text = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."

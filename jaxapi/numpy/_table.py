@@ -100,7 +100,7 @@ top_k
 array_equiv isfortran isscalar iterable may_share_memory ndenumerate real_if_close shares_memory
 """.split(),
     "classes and modules": """
-broadcast c_ fft fuse grad lib linalg mgrid ndarray ogrid r_ random testing ufunc value_and_grad
+broadcast c_ deferred fft fuse grad lib linalg mgrid ndarray ogrid r_ random testing ufunc value_and_grad
 """.split(),
     "CuPy's": """
 asnumpy cuda get_array_module
