@@ -10,6 +10,7 @@ import numpy as np
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, compiled
 from .._core._typing import Array, ArrayLike
+from .._missing import hints_at_arguments
 from ..spatial import KDTree
 from ._arguments import as_numbers, as_places, real_dtype, restored, row_count, stored, wider
 from ._devices import layout_of, on_devices_of
@@ -17,6 +18,7 @@ from ._devices import layout_of, on_devices_of
 __all__ = ["NearestNDInterpolator"]
 
 
+@hints_at_arguments
 @jax.tree_util.register_pytree_node_class
 class NearestNDInterpolator:
     """Interpolate scattered data in N >= 2 dimensions by the value of the nearest point.

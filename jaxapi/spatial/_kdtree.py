@@ -19,6 +19,7 @@ from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
+from .._missing import hints_at_arguments, hints_at_attributes
 from . import _arguments, _clusterings
 from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
@@ -69,6 +70,8 @@ SPARSE = {
 Weights: TypeAlias = ArrayLike | tuple[ArrayLike | None, ArrayLike | None]
 
 
+@hints_at_arguments
+@hints_at_attributes
 @jax.tree_util.register_pytree_node_class
 class KDTree:
     """Find the nearest of n points in m dimensions.
