@@ -27,7 +27,7 @@ def vectors_of(parameters, periodic: tuple[bool, ...]):
         values = np.asarray(parameters, np.float64)
         _check(values, periodic)
         return _vectors(values, m, np)
-    with x64_for(np.float64):
+    with x64_for(np.dtype("float64")):
         values = parameters.astype(np.float64)
         return jnp.where(_make_a_cell(values, periodic), _vectors(values, m, jnp), jnp.nan)
 
