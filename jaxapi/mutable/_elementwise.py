@@ -26,10 +26,10 @@ from .._core._errors import numpy_error
 from .._core._programs import compiled, in_a_trace
 from .._elementwise._arithmetic import has_few_factors, multiplied, raised
 from .._elementwise._division import float_floor_divide
+from .._hints import RENAMED
 from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
-from .._missing import _RENAMED
 from .._searching import choose
 from ._batches import Pending, concrete, is_recording, kind_of, recorded
 from ._promotion import cast
@@ -495,7 +495,7 @@ def _floors(x, y):
 
 
 def _function_of(name: str):
-    found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
+    found = getattr(jaxapi, RENAMED["jaxapi"].get(name, name), None)
     unlike = {
         "divmod": lambda x, y: (_floor_divide(x, y), jaxapi.remainder(x, y)),
         "exp2": _exp2,

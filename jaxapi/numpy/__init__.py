@@ -9,6 +9,7 @@ in ``_table.py``.
 import numpy as _numpy
 
 from .. import mutable as _mutable
+from .._missing import missing as _missing_name
 from ..mutable._array import Array as ndarray
 from ..mutable._batches import deferred
 from . import (
@@ -62,6 +63,4 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str):
     """Say why a name of NumPy's or CuPy's cannot be, and what to write."""
-    advice = _table.UNAVAILABLE.get(name)
-    text = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(f"{text}: {advice}" if advice else text)
+    raise _missing_name(__name__, name)
