@@ -155,7 +155,8 @@ def overloads_of(function) -> list:
 
 def stubs() -> dict[str, str]:
     """Return each stub's name and text."""
-    special = ("Array", "fft", "fuse", "grad", "interpolate", "linalg", "spatial", "value_and_grad")
+    modules = ("fft", "interpolate", "linalg", "spatial")
+    special = ("Array", "deferred", "fuse", "grad", "value_and_grad", *modules)
     names = [name for name in jaxapi.mutable.__all__ if name not in special]
     main = (
         NOTE
@@ -163,7 +164,8 @@ def stubs() -> dict[str, str]:
         + (
             "\nfrom . import fft as fft\nfrom . import interpolate as interpolate\n"
             "from . import linalg as linalg\nfrom . import spatial as spatial\n"
-            "from ._array import Array as Array\nfrom ._fuse import fuse as fuse\n"
+            "from ._array import Array as Array\nfrom ._batches import deferred as deferred\n"
+            "from ._fuse import fuse as fuse\n"
             "from ._grad import grad as grad\nfrom ._grad import value_and_grad as value_and_grad\n"
         )
     )

@@ -104,11 +104,21 @@ nox.options.sessions = ["lint", "tests"]
 nox.options.error_on_missing_interpreters = False
 
 
-@nox.session
+@nox.session(reuse_venv=True)
 def demo(session):
-    """Run the main job."""
-    session.install(".[demo]")
+    """Run the main job; its environment is kept until a file of the package changes."""
+    installed = pathlib.Path(session.virtualenv.location, "jaxapi-installed.txt")
+    if not installed.exists() or installed.read_text() != state_of_package():
+        session.log("pip installs JAX, NumPy, SciPy, matplotlib and jaxapi: about a minute")
+        session.install(".[demo]", silent=False)
+        installed.write_text(state_of_package())
     session.run("python", "-m", "jaxapi", *session.posargs)
+
+
+def state_of_package():
+    """Return what changes when a file that is installed does."""
+    files = [HERE / "pyproject.toml", *sorted((HERE / "jaxapi").rglob("*.py"))]
+    return "\n".join(f"{path} {path.stat().st_mtime_ns}" for path in files)
 
 
 def install_tests(session):

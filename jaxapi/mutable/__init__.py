@@ -11,6 +11,7 @@ from .._missing import says_what_to_write as _says_what_to_write
 from . import fft, interpolate, linalg, spatial
 from ._array import Array
 from ._at import add_at as _add_at
+from ._batches import deferred
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
 from ._sharing import arange, asarray, astype, empty, from_dlpack, reshape
@@ -21,6 +22,7 @@ __all__ = [
     "arange",
     "asarray",
     "astype",
+    "deferred",
     "empty",
     "fft",
     "from_dlpack",

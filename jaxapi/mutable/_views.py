@@ -11,8 +11,10 @@ import numpy as np
 from jax import lax
 
 from .._core import _parts
+from .._core._programs import compiled
+from ._batches import Pending, concrete, recorded, takes_pending
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, reshaped_rows, selected_rows
+from ._capacity._slices import has_many_rows, is_of_rows_alone, reshaped_rows, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
@@ -64,32 +66,46 @@ class View:
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
+        return concrete(self.current())
+
+    def current(self) -> Any:
+        """Return the same, which is pending if the owner is."""
         buffer = self.owner._buffer
         if buffer is not None and self.part is not None and not self.part.is_all(buffer.shape):
-            value = take(buffer._value, self.part)
-            return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
+            value = take(buffer.memory, self.part)
+            return value if self.reshaped is None else _in_shape(value, self.reshaped)
         if self.component is not None:
-            return getattr(_parts, self.component)(self.owner._value)
+            return _component_of(self.owner._current, self.component)
         rows = None if self.part is not None else self.owner._rows()
         if rows is not None and self.reshaped is not None and rows.shape != self.reshaped:
             reshaped = reshaped_rows(rows, self.reshaped)
             if reshaped is not None:
                 return reshaped.exact()  # of its own memory
-        value = self.owner._value
+        value = self.owner._current
         if self.part is not None:
             value = take(value, self.part)
-        return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
+        return value if self.reshaped is None else _in_shape(value, self.reshaped)
 
     def operand(self) -> Any:
-        """Return the part, or what the program that computes with it reads, which is a program less."""
+        """Return the part, or what the program that computes with it reads, which is a program less.
+
+        Either may be pending.
+        """
         part = self.part
         if part is None or not self.is_selection:
-            return self.value()
+            return self.current()
         buffer = self.owner._buffer
-        value = self.owner._value if buffer is None else buffer._value
-        if part.is_all(value.shape) or not one_program_suffices(value):
-            return self.value()
-        return Part(value, part)
+        value = self.owner._current if buffer is None else buffer.memory
+        if part.is_all(value.shape):
+            return value
+        return Part(value, part) if one_program_suffices(value) else self.current()
+
+    def may_have_rows(self) -> bool:
+        """Whether `rows` may be some, as far as the part and its owner say."""
+        part = self.part
+        if part is None or self.owner._buffer is not None:
+            return True
+        return self.reshaped is None and self.component is None and is_of_rows_alone(part, self.owner.shape)
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""
@@ -107,7 +123,7 @@ class View:
         rows = owner._rows_if_possible()
         if rows is None and owner._view is not None:
             return None
-        return selected_rows(owner._value if rows is None else rows, part)
+        return selected_rows(owner._current if rows is None else rows, part)
 
     def rows_that_are_columns(self) -> Rows | None:
         """Return the rows of a buffer that are the columns; None where it is read exactly."""
@@ -147,13 +163,36 @@ class View:
         return self.owner is owner and self.reshaped is None and self.part == selection
 
 
-def _with_real(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(new, _parts.imag(value))
+def _in_shape(value: Any, shape: tuple) -> Any:
+    return _reshaped(value, shape) if type(value) is Pending else jnp.reshape(value, shape)
 
 
-def _with_imag(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(_parts.real(value), new)
+def _component_of(value: Any, name: str) -> Any:
+    return (_components if type(value) is Pending else vars(_parts))[name](value)
 
 
-def _replaced(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return jnp.reshape(new, value.shape)
+_reshaped = recorded(compiled(lambda value, shape: value.reshape(shape), static_argnums=1))
+_components = {name: recorded(compiled(getattr(_parts, name))) for name in ("real", "imag")}
+
+
+@takes_pending
+def _with_real(value: Any, new: Any, made: None) -> Any:
+    return _complex_of(new, _component_of(value, "imag"))
+
+
+@takes_pending
+def _with_imag(value: Any, new: Any, made: None) -> Any:
+    return _complex_of(_component_of(value, "real"), new)
+
+
+def _complex_of(real: Any, imag: Any) -> Any:
+    is_pending = Pending in (type(real), type(imag))
+    return _complex_line(real, imag) if is_pending else lax.complex(real, imag)
+
+
+_complex_line = recorded(compiled(lax.complex))
+
+
+@takes_pending
+def _replaced(value: Any, new: Any, made: None) -> Any:
+    return _in_shape(new, value.shape)

@@ -100,7 +100,7 @@ def _histogram(a, bins=10, range=None, density=None, weights=None, *, module):
     operands = [rows] if weights is None else [rows, _operand(weights)]
     if np.shape(operands[-1]) != a.shape:
         return None
-    values = aligned(operands)
+    values = aligned(operands, is_concrete=True)
     if values is None:
         return None
     value = values[0]

@@ -14,6 +14,7 @@ from .._core._errors import check_broadcast, numpy_error
 from .._core._exact import transposable
 from .._core._programs import any_traced, compiled, is_traced
 from .._core._zeros import with_sign_of_zero
+from .._interop import scalar_like
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import (
@@ -28,8 +29,10 @@ from ..mutable._array import (
     wrap,
     wrap_rows,
 )
+from ..mutable._batches import Pending, takes_pending
 from ..mutable._capacity._functions import of_elements as of_each_element
 from ..mutable._capacity._rows import Rows
+from ..mutable._elementwise import ELEMENTWISE, chosen
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
@@ -44,6 +47,7 @@ from ._wrap import (
     as_type,
     cast,
     computed_by_numpy,
+    current_of,
     into,
     on_rows_first,
     ours,
@@ -301,16 +305,20 @@ def where(condition, x=None, y=None, /):
         made = of_each_element(_chosen, (condition, x, y), {}, NUMPY)
         if made is not None:
             return made
-    return ours(_chosen(*map(value_of, (condition, x, y))))
+    return ours(_chosen(*map(current_of, (condition, x, y))))
 
 
+@takes_pending
 def _chosen(condition, x, y):
     if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
-        condition = condition != 0
+        condition = ELEMENTWISE["not_equal"](condition, 0, may_wait=True)
     if _PYTHON_NUMBERS.issuperset(map(type, (x, y))):
         dtype = np.result_type(np.asarray(x), np.asarray(y))  # no weak one, as two numbers would have
         x, y = np.asarray(x, dtype), np.asarray(y, dtype)
-    return jaxapi.where(condition, *together((x, y)))
+    x, y = together((x, y))
+    if Pending not in map(type, (condition, x, y)):
+        return jaxapi.where(condition, x, y)
+    return chosen(condition, scalar_like(x, y), scalar_like(y, x))
 
 
 _PYTHON_NUMBERS = frozenset([bool, int, float, complex])

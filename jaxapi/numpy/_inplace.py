@@ -42,7 +42,7 @@ def copyto(dst, src, casting="same_kind", where=True):
         )
     if mask is not None and mask.dtype != bool:
         raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
-    new = as_type(src, dst.dtype)
+    new = src if src.dtype == dst.dtype else as_type(src, dst.dtype)
     if mask is not None:
         new = where_of(mask, new, dst)
     dst[...] = new

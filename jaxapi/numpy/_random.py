@@ -22,11 +22,12 @@ from .._core._programs import any_traced, compiled, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, rows_of, wrap_rows
+from ..mutable._batches import Pending, is_recording, recorded
 from ..mutable._capacity._rows import Rows, is_possible, number_of, rows_in
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._samplers import OF_GAMMAS, ON_HOST_ALONE, SAMPLERS, Sampler, log_gamma
-from ._wrap import as_option, as_ours, as_type, into, ours, value_of
+from ._wrap import as_option, as_ours, as_type, current_of, into, ours, value_of
 
 __all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
 
@@ -101,10 +102,21 @@ class BitGenerator:
                     "there: numpy.random.default_rng(key), with key = jax.random.key(seed)"
                 )
             if self.of_numpy is not None:
-                words = self.of_numpy.random_raw(2).astype(np.uint32)  # the lower half of each
-                return _key_of(words, jax.config.jax_default_prng_impl)
+                return _key_of(self._words(), jax.config.jax_default_prng_impl)
             self.key, taken = jr.split(self.key)
             return taken
+
+    def _words(self):
+        """Return the numbers of which a key is made, and change the state."""
+        return self.of_numpy.random_raw(2).astype(np.uint32)  # the lower half of each
+
+    def draw(self, of_key, of_words, *args):
+        """Return what a program draws of a new key; as a line of a batch where NumPy's bits make the key."""
+        if self.of_numpy is None or not is_recording():
+            return of_key(self.take(), *args)
+        with self.lock:
+            words = self._words()
+        return of_words(words, jax.config.jax_default_prng_impl, *args)
 
 
 class _Mersenne(BitGenerator):
@@ -127,6 +139,13 @@ def _key_of(words, implementation):
 @functools.partial(compiled, static_argnums=(1, 2))
 def _uniform(key, shape, dtype):
     return jr.uniform(key, shape, dtype)
+
+
+def _uniform_of_words(words, implementation, shape, dtype):
+    return _uniform(_key_of(words, implementation), shape, dtype)
+
+
+_uniform_line = recorded(compiled(_uniform_of_words, static_argnums=(1, 2, 3)))
 
 
 @functools.partial(compiled, static_argnums=(1, 2))
@@ -165,8 +184,8 @@ def _in_random_order(key, x, axis, independent):
     return jr.permutation(key, x, axis, independent)
 
 
-@functools.partial(compiled, static_argnums=(1, 2, 3, 4, 6))
-def _sampled(key, name, shape, computed, dtype, values, is_narrow):
+@functools.partial(compiled, static_argnums=(1, 2, 3, 4, 5))
+def _sampled(key, name, shape, computed, dtype, is_narrow, *values):
     """Draw from one of `SAMPLERS`; for parameters that NumPy refuses, NaN, or of integers -1.
 
     Where float64 is lowered narrow, gamma's numbers are not JAX's.
@@ -183,6 +202,13 @@ def _sampled(key, name, shape, computed, dtype, values, is_narrow):
     draw = OF_GAMMAS[name] if is_of_gammas else sampler.draw
     drawn = draw(key, shape, computed, *given)
     return jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan).astype(dtype)
+
+
+def _sampled_of_words(words, implementation, *args):
+    return _sampled(_key_of(words, implementation), *args)
+
+
+_sampled_line = recorded(compiled(_sampled_of_words, static_argnums=(1, 2, 3, 4, 5, 6)))
 
 
 def _draws_by_position(key) -> bool:
@@ -317,6 +343,8 @@ class Generator:
             raise TypeError(f"Unsupported dtype {dtype!r} for random")
         shape = _shape(_size_of(size, out))
         with x64_for(dtype):
+            if is_recording():
+                return into(out, ours(self.bit_generator.draw(_uniform, _uniform_line, shape, dtype)))
             return into(out, _drawn(lambda *args: _uniform(*args, dtype), self._take(), shape))
 
     def integers(self, low, high=None, size=None, dtype=None, endpoint=False) -> Array:
@@ -554,7 +582,9 @@ def _within(x, dtype):
 
 def _operand(x, dtype):
     """Return a parameter as a program takes it: one number is kept on the device."""
-    return constant(float(x), dtype) if isinstance(x, (int, float)) else as_array(x)
+    if isinstance(x, (int, float)):
+        return constant(float(x), dtype)
+    return x if type(x) is Pending else as_array(x)
 
 
 _REQUIRED = inspect.Parameter.empty  # in place of a default
@@ -595,11 +625,14 @@ def _sampling(name: str, sampler: Sampler):
         if not np.issubdtype(computed, np.floating):
             raise TypeError(f"unsupported dtype {computed} for {name}")
         _refuse_parameters(name, sampler, [given[n] for n in names])
-        values = [_within(value_of(given[n]), computed) for n in names]
+        values = [_within(current_of(given[n]), computed) for n in names]
         shape = _shape(_size_of(given["size"], out), *values)
         with x64_for(computed):
             values = [_operand(x, computed) for x in values]
-            options = (computed, dtype, values, is_lowered_narrow())
+            options = (computed, dtype, is_lowered_narrow(), *values)
+            if is_recording():
+                draw = self.bit_generator.draw
+                return into(out, ours(draw(_sampled, _sampled_line, name, shape, *options)))
             key = self._take()
             if any(np.ndim(x) == len(shape) for x in values):  # which may be one for each row
                 return into(out, ours(_sampled(key, name, shape, *options)))

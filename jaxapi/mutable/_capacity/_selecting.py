@@ -12,20 +12,27 @@ import numpy as np
 import jaxapi
 
 from ..._core._devices import in_host_memory
-from ..._core._dtypes import as_indices, x64_for
+from ..._core._dtypes import as_indices, default_dtype, x64_for
 from ..._core._lengths import KEPT, has_own_length
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
 from .._array import NUMPY, Array, reshaped, rows_of, unwrap, wrap, wrap_rows
-from .._indexing import check_indices, on_host, reads_on_host, selected_in_buffer
+from .._batches import Pending, concrete, continued, is_recording, lend
+from .._indexing import (
+    check_indices,
+    index_along,
+    on_host,
+    read_unless_on_device,
+    reads_on_host,
+    selected_in_buffer,
+)
 from .._keys import FULL, check_int, expand, indices_along, is_mask, parts_of
 from ._calls import call_on_rows
 from ._fillers import filled
 from ._rows import (
     OF_ARGUMENTS,
     Rows,
-    as_default_integers,
     compiled_in_width,
     is_possible,
     number_of,
@@ -34,33 +41,51 @@ from ._rows import (
     with_rows,
 )
 
-__all__ = ["MAKING_ROOM", "TAKES", "Positions", "content_of", "positions_of_key", "read_at", "read_by_array"]
+__all__ = ["MAKING_ROOM", "TAKES", "Positions", "content_of", "current_content_of"]
+__all__ += ["current_value_of_content", "lie_together", "positions_of_key", "read_at", "read_by_array"]
 __all__ += ["value_of_content"]
 
-_filled = compiled_in_width(filled, static_argnums=2)
+_filled = compiled_in_width(filled, continued, static_argnums=2)
 _UNIQUE_VALUES = ("values",)
 
 
 def content_of(x: Any) -> Rows | jax.Array | None:
     """Return an array's rows, or its value if that is one of which rows can be made."""
+    content = current_content_of(x)
+    return concrete(content)
+
+
+def current_content_of(x: Any) -> Rows | jax.Array | Pending | None:
+    """Return the same, which may be pending."""
     if not isinstance(x, Array):
         return x if takes_room(x) else None
     rows = x._rows()
     if rows is not None:
         return rows
-    value = x._value
+    value = x._current
     return value if takes_room(value) else None
 
 
 def value_of_content(content: Any, capacity: int | None = None, filler: str = "nothing") -> Any:
     """Return a value of so many rows, in which those that do not count hold a filler."""
+    return concrete(current_value_of_content(content, capacity, filler))
+
+
+def current_value_of_content(content: Any, capacity: int | None = None, filler: str = "nothing") -> Any:
+    """Return the same, which may be pending."""
     if isinstance(content, Rows):
-        value = content.value
-        if filler != "nothing" and content.count < len(value):
+        value = content.memory
+        if filler != "nothing" and content.count < value.shape[0]:
             value = _filled(value, number_of(content.count), filler)
     else:
         value = content
     return value if capacity is None else with_rows(value, capacity)
+
+
+def lie_together(*values: Any) -> bool:
+    """Whether values, of which some may be pending, may choose the length of a result (`has_own_length`)."""
+    there = [x for x in values if type(x) is not Pending]
+    return not there or has_own_length(*there)
 
 
 def _capacity_of(*contents: Any) -> int:
@@ -107,17 +132,18 @@ def _of_host(host: np.ndarray, value: jax.Array, module: str) -> Any:
 
 
 def _gathered(x: Array, positions: Any) -> Any:
-    own = content_of(x)
-    places: Any = rows_of_host(positions) if isinstance(positions, np.ndarray) else content_of(positions)
+    own = current_content_of(x)
+    is_of_host = isinstance(positions, np.ndarray)
+    places: Any = rows_of_host(positions) if is_of_host else current_content_of(lend(positions))
     if own is None or places is None or not (isinstance(own, Rows) or isinstance(places, Rows)):
         return None
-    value = value_of_content(own)
-    where = value_of_content(places)
-    if not has_own_length(value, where):
+    value = current_value_of_content(own)
+    where = read_unless_on_device(current_value_of_content(places))
+    if not lie_together(value, where):
         return None
     count = places.count if isinstance(places, Rows) else None
     check_indices(where, 0, x.shape[0], count)
-    made = _taken(value, as_indices(where), number_of(x.shape[0]))
+    made = _taken(value, index_along(where, x.shape[0]), number_of(x.shape[0]))
     return wrap(made, x._module) if count is None else wrap_rows(Rows(made, count), x._module)
 
 
@@ -219,7 +245,7 @@ def _from_zero(positions, count, beyond):
     return jnp.where(is_within, positions, jnp.asarray(beyond, positions.dtype)), is_within.all()
 
 
-@compiled_in_width
+@functools.partial(compiled_in_width, as_line=continued)
 def _taken(value, positions, count):
     positions = jnp.where(positions < 0, positions + count.astype(positions.dtype), positions)
     positions = jnp.clip(positions, 0, count.astype(positions.dtype) - 1)
@@ -319,23 +345,25 @@ def _repeat(x: Any, repeats: Any, axis: Any = None, *, module: str) -> Any:
 def _searchsorted(x1: Any, x2: Any, side: Any = "left", sorter: Any = None, *, module: str) -> Any:
     if not isinstance(x2, Array) or sorter is not None or side not in ("left", "right"):
         return None
-    ordered = content_of(x1)
-    looked_up = content_of(x2)
-    if ordered is None or looked_up is None or not (isinstance(ordered, Rows) or isinstance(looked_up, Rows)):
+    ordered = current_content_of(lend(x1))
+    looked_up = current_content_of(x2)
+    if ordered is None or looked_up is None:
         return None
-    value = value_of_content(ordered)
-    places = value_of_content(looked_up)
-    if value.ndim != 1 or value.dtype != places.dtype or not has_own_length(value, places):
+    if not (isinstance(ordered, Rows) or isinstance(looked_up, Rows) or is_recording()):
         return None
-    made = as_default_integers(_insertion_points(value, number_of(len(ordered)), places, side))
+    value = current_value_of_content(ordered)
+    places = current_value_of_content(looked_up)
+    if value.ndim != 1 or value.dtype != places.dtype or not lie_together(value, places):
+        return None
+    made = _insertion_points(value, number_of(len(ordered)), places, side, default_dtype(int))
     count = looked_up.count if isinstance(looked_up, Rows) else None
     return wrap(made, module) if count is None else wrap_rows(Rows(made, count), module)
 
 
-@functools.partial(compiled_in_width, static_argnums=3)
-def _insertion_points(ordered, count, looked_up, side):
+@functools.partial(compiled_in_width, as_line=continued, static_argnums=(3, 4))
+def _insertion_points(ordered, count, looked_up, side, dtype):
     found = jaxapi.searchsorted(filled(ordered, count, "last"), looked_up, side=side)
-    return jnp.minimum(found, count.astype(found.dtype))
+    return jnp.minimum(found, count.astype(found.dtype)).astype(dtype)
 
 
 def _isin(x1: Any, x2: Any, *, invert: bool = False, module: str) -> Any:

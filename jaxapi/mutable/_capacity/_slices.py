@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..._core._constants import positions as positions_of
+from .._batches import recorded
 from .._selection import Selection, take
 from ._rows import Rows, compiled_in_width, is_exact, number_of, rows_in, takes_room
 
@@ -33,7 +34,7 @@ def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None
     positions = selection.ranges[0]
     count = len(positions)
     is_buffer = isinstance(memory, Rows)
-    value: Any = memory.value if isinstance(memory, Rows) else memory
+    value: Any = memory.memory if isinstance(memory, Rows) else memory
     size = memory.count if isinstance(memory, Rows) else value.shape[0]
     is_every_row = count == size and positions == range(size)
     are_whole_rows = is_of_rows_alone(selection, value.shape)
@@ -44,8 +45,8 @@ def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None
     rows = Rows(value, count) if is_every_row else Rows(_sliced(value, positions, size), count)
     if are_whole_rows:
         return rows
-    within_buffer = Selection((range(len(rows.value)), *selection.ranges[1:]), selection.axes)
-    return Rows(take(rows.value, within_buffer), count)
+    within_buffer = Selection((range(len(rows.memory)), *selection.ranges[1:]), selection.axes)
+    return Rows(take(rows.memory, within_buffer), count)
 
 
 def is_of_rows_alone(selection: Selection, shape: tuple[int, ...]) -> bool:
@@ -62,7 +63,7 @@ def reshaped_rows(rows: Rows, shape: tuple[int, ...]) -> Rows | None:
         return None
     new_shape = (rows_in(shape[0]), *shape[1:])
     is_too_large = math.prod(new_shape) > _INT32_MAX
-    return None if is_too_large else Rows(_reshaped(rows.value, new_shape), shape[0])
+    return None if is_too_large else Rows(_reshaped(rows.memory, new_shape), shape[0])
 
 
 def _sliced(value: jax.Array, positions: range, size: int) -> jax.Array:
@@ -114,9 +115,9 @@ def _first_of(value, capacity):
     return lax.slice_in_dim(value, 0, capacity)
 
 
-_backward = compiled_in_width(_cut_backward, static_argnums=2)
-_from_beyond = compiled_in_width(_cut_from_beyond, static_argnums=2)
-_taken = compiled_in_width(_taken_by_steps, static_argnums=2)
-_from = compiled_in_width(_cut_from, static_argnums=2)
-_reshaped = compiled_in_width(_in_shape, static_argnums=1)
-first = compiled_in_width(_first_of, static_argnums=1)
+_backward = compiled_in_width(_cut_backward, recorded, static_argnums=2)
+_from_beyond = compiled_in_width(_cut_from_beyond, recorded, static_argnums=2)
+_taken = compiled_in_width(_taken_by_steps, recorded, static_argnums=2)
+_from = compiled_in_width(_cut_from, recorded, static_argnums=2)
+_reshaped = compiled_in_width(_in_shape, recorded, static_argnums=1)
+first = compiled_in_width(_first_of, recorded, static_argnums=1)
