@@ -478,8 +478,12 @@ class Array(Storage):
             self._check_is_memory(ValueError)
             return np.asarray(self._handed_out(), dtype=dtype, copy=False)
         if self._view is not None and self._is_read_with_owner():
-            owner: Any = np.asarray(self._owner._value)
+            owner = np.asarray(self._owner)
             return np.array(layout_of(self, owner.reshape(-1)), dtype=dtype)
+        buffer = self._living_buffer()
+        if buffer is not None and not is_cut_as_view(buffer._value):  # else a program for each length
+            rows = buffer.rows()
+            return np.array(np.asarray(rows.value)[: rows.count], dtype=dtype)
         return np.array(self._value, dtype=dtype)
 
     def _is_read_with_owner(self) -> bool:
@@ -490,10 +494,8 @@ class Array(Storage):
                 return False
             view = view.owner._view
         owner = self._owner
-        if owner._buffer is not None and not is_cut_as_view(owner._buffer._value):
-            return False
         is_small = owner.nbytes <= _READ_AS_A_WHOLE
-        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._typed)
+        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._memory)
 
     def __dlpack__(
         self,

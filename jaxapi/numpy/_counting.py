@@ -92,8 +92,11 @@ def _is_set(flag: Any) -> bool:
 
 def _histogram(a, bins=10, range=None, density=None, weights=None, *, module):
     rows = rows_of(a)
-    if rows is None or isinstance(bins, str):
-        return None  # bins by a rule of statistics
+    if rows is None or (isinstance(bins, str) and weights is not None):
+        return None
+    if isinstance(bins, str):  # by a rule of statistics, of values in the host's memory
+        bins = np.histogram_bin_edges(np.asarray(a), bins, _numbers(range))
+        range = None
     operands = [rows] if weights is None else [rows, _operand(weights)]
     if np.shape(operands[-1]) != a.shape:
         return None

@@ -385,7 +385,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(funclist) > len(conditions):
         conditions.append(~functools.reduce(operator.or_, conditions))
     filled = _creation.zeros_like(x)
-    knows_count = not any_traced(x._memory, *[c._memory for c in conditions])
+    knows_count = not any_traced(x._owner._memory, *[c._owner._memory for c in conditions])
     for condition, function in zip(conditions, funclist, strict=True):
         if type(function) in _PYTHON_NUMBERS:
             filled[condition] = np.asarray(function, x.dtype)  # OverflowError where that does not hold it
@@ -450,7 +450,9 @@ def _unless_traced(name):
 
     @functools.wraps(traced)
     def function(*args, **kwargs):
-        values = [value_of(x) for x in (*args, *kwargs.values())]
+        values = [
+            x._owner._memory if isinstance(x, Array) else value_of(x) for x in (*args, *kwargs.values())
+        ]
         if any_traced(*values):
             return traced(*args, **kwargs)
         given = [_on_host(x) for x in args]
@@ -467,7 +469,7 @@ def _narrowed(x, operands):
 
 
 def _on_host(x):
-    x = unwrap(x)
+    x = np.asarray(x) if isinstance(x, Array) else unwrap(x)
     return np.asarray(x) if isinstance(x, jax.Array) else x
 
 

@@ -53,7 +53,7 @@ def place(arr, mask, vals):
     mask = as_type(as_ours(mask), bool)
     if mask.size != _target(arr, "place").size:
         raise ValueError("place: mask and data must be the same size")
-    if is_traced(mask._memory):
+    if is_traced(mask._owner._memory):
         _place_in_program(arr, mask._value, vals)
         return
     positions = FUNCTIONS["flatnonzero"](mask)

@@ -28,7 +28,8 @@ ifft2 ifftn ifftshift ihfft inner interp irfft irfft2 irfftn isclose isneginf is
 matvec max mean median meshgrid min moveaxis multi_dot nan_to_num nanargmax nanargmin nancumprod nancumsum
 nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar norm ones_like outer
 packbits pad partition percentile permute_dims polyval prod ptp quantile ravel_multi_index repeat rfft rfft2
-rfftn roll round select sinc sort sort_complex squeeze stack std sum take take_along_axis tensordot tile trace
+rfftn roll round select sinc sliding_window_view sort sort_complex squeeze stack std sum take take_along_axis
+tensordot tile trace
 trapezoid tril triu unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm vstack
 zeros_like
 """

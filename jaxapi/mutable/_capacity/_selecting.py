@@ -167,7 +167,8 @@ def positions_of_key(x: Array, key: Any) -> Positions | None:
         return None
     if any(k is Ellipsis for k in keys) and (len(keys) > 2 or x.ndim < 2):
         return None  # as `...` may stand for no axis between arrays
-    parts = [part for k in keys for part in ([k] if isinstance(k, Array) else parts_of((k,)))]
+    keys = tuple([list(k) if type(k) is range else unwrap(k) if type(k) is list else k for k in keys])
+    parts = [k if isinstance(k, Array) else parts_of((k,))[0] for k in keys]
     if any(is_mask(part) and part.ndim != 1 for part in parts):
         return None
     indices = []

@@ -21,6 +21,7 @@ from jaxapi.mutable import _indexing
 from tests.mutable.lengths.test_lengths import data_of
 from tests.mutable.lengths.test_lengths_of_functions import numbers_of
 from tests.mutable.lengths.test_lengths_of_matrices import OF_STACKS, numbers, stack_of
+from tests.mutable.lengths.test_lengths_of_shapes import AT_POSITIONS, CALLED, LOOKED_UP, RESHAPED, arrays
 
 
 @pytest.fixture(autouse=True)
@@ -343,6 +344,25 @@ def test_pairs_of_lengths(xp):
     places, x = [numbers_of(count) for count in pairs[-1]]
     expected = np.sum(np.exp(-((places[:, None] - x) ** 2)) @ x)
     np.testing.assert_allclose(found[-1][0], expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.thorough
+def test_many_lengths():
+    """Of 64 calls none compiles after the 16th."""
+    statements = [*RESHAPED, *AT_POSITIONS, *LOOKED_UP, *CALLED]
+
+    def run(count):
+        given = arrays(jaxapi.numpy, count)
+        return [statement(jaxapi.numpy, *given) for statement in statements]
+
+    first = np.linspace(129, 256, 16).astype(int)
+    others = np.setdiff1d(np.arange(129, 257), first)
+    then = np.random.default_rng(0).permutation(others)[:48].tolist()
+    found = results_of_new_lengths(run, first.tolist(), then)
+    for count, results in list(zip(then, found, strict=True))[::8]:
+        given = arrays(np, count)
+        for statement, result in zip(statements, results, strict=True):
+            np.testing.assert_allclose(np.asarray(result), statement(np, *given), rtol=2e-4, atol=2e-4)
 
 
 def samples(rng, count):
