@@ -61,7 +61,12 @@ OURS = {
     "mutable": (
         "mutable: arrays that can be assigned to",
         "The functions are those of jaxapi and return arrays of this class. The guide is :doc:`../mutable`.",
-        [f"jaxapi.mutable.{name}" for name in jaxapi.mutable.__all__ if not hasattr(xp, name)],
+        [
+            f"jaxapi.mutable.{name}"
+            for name in jaxapi.mutable.__all__
+            if not hasattr(xp, name) and name != "lib"
+        ]
+        + ["jaxapi.mutable.lib.stride_tricks.sliding_window_view"],
     ),
 }
 NUMPYS = """

@@ -8,12 +8,13 @@ import typing as _typing
 import jaxapi as _plain
 
 from .._missing import says_what_to_write as _says_what_to_write
-from . import fft, interpolate, linalg, spatial
+from . import fft, interpolate, lib, linalg, spatial
 from ._array import Array
 from ._at import add_at as _add_at
 from ._batches import deferred
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
+from ._padding import pad
 from ._sharing import arange, asarray, astype, empty, from_dlpack, reshape
 from ._wrap import wrap_namespace as _wrap_namespace
 
@@ -29,7 +30,9 @@ __all__ = [
     "fuse",
     "grad",
     "interpolate",
+    "lib",
     "linalg",
+    "pad",
     "reshape",
     "spatial",
     "value_and_grad",

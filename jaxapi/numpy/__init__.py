@@ -34,10 +34,19 @@ from ._wrap import host_function as _host_function
 from ._wrap import in_numpys_way as _in_numpys_way
 
 
+def _sorted_unique_values(x):
+    """As JAX's way; NumPy's own has no order from 2.3 on, and libraries such as scikit-learn rely on one."""
+    return _numpy.unique(x, equal_nan=False)
+
+
+_ON_HOST = {"unique_values": _sorted_unique_values}  # in the place of NumPy's function
+
+
 def _numpys_way(name, function):
     if name in _table.DECIDES_ITSELF:
         return function
-    return _in_numpys_way(name, getattr(_numpy, name), function, name in _table.MAKES_ARRAYS)
+    numpys = _ON_HOST.get(name) or getattr(_numpy, name)
+    return _in_numpys_way(name, numpys, function, name in _table.MAKES_ARRAYS)
 
 
 _functions_by_name = dict(_functions.FUNCTIONS)

@@ -322,7 +322,11 @@ def _on_host(name):
     read = getattr(np, name)
 
     def make(*args, **kwargs):
-        return asarray_of_any(read(*args, **kwargs))
+        made = read(*args, **kwargs)
+        is_of_objects = isinstance(made, np.ndarray) and made.dtype.kind == "O"  # which were asked for
+        if is_of_objects and host_way.is_default():
+            return from_numpy(made, NUMPY, [object])
+        return asarray_of_any(made)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"Return what `numpy.{name}` reads on the host, as an array."

@@ -313,7 +313,8 @@ def _chosen(condition, x, y):
     if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
         condition = ELEMENTWISE["not_equal"](condition, 0, may_wait=True)
     if _PYTHON_NUMBERS.issuperset(map(type, (x, y))):
-        dtype = np.result_type(np.asarray(x), np.asarray(y))  # no weak one, as two numbers would have
+        # That of their classes, which no number is too large for, and no weak one, as two numbers would have.
+        dtype = np.result_type(type(x), type(y))
         x, y = np.asarray(x, dtype), np.asarray(y, dtype)
     x, y = together((x, y))
     if Pending not in map(type, (condition, x, y)):
@@ -386,7 +387,9 @@ def piecewise(x, condlist, funclist, *args, **kw):
     filled = _creation.zeros_like(x)
     knows_count = not any_traced(x._owner._memory, *[c._owner._memory for c in conditions])
     for condition, function in zip(conditions, funclist, strict=True):
-        if not callable(function):
+        if type(function) in _PYTHON_NUMBERS:
+            filled[condition] = np.asarray(function, x.dtype)  # OverflowError where that does not hold it
+        elif not callable(function):
             filled[condition] = as_type(as_ours(function), x.dtype)
         elif not knows_count:
             filled = where(condition, as_type(as_ours(function(x, *args, **kw)), x.dtype), filled)
@@ -576,6 +579,10 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
         places = [place for place in range(len(args)) if place not in excluded]
         names = [name for name in kwargs if name not in excluded]
         given = [args[place] for place in places] + [kwargs[name] for name in names]
+        if not given and signature is None:
+            return pyfunc(*args, **kwargs)  # what it returns, as NumPy
+        if otypes is None and signature is None and any(np.size(x) == 0 for x in given):
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
 
         def of_elements(*elements):
             elements = [wrap(x, NUMPY) for x in elements]
@@ -592,7 +599,11 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
             if computed is None:
                 values = [value_of(x) for x in given]
                 computed = ours(by_vmap(*values), *args)
-            return computed if otypes is None else as_type(computed, otypes[0])
+            if otypes is None:
+                return computed
+            if isinstance(computed, tuple):
+                return tuple(map(as_type, computed, numpys.otypes))
+            return as_type(computed, numpys.otypes)
         except _UNTRACEABLE:
             if any_traced(*map(value_of, given)):
                 raise
@@ -700,6 +711,35 @@ def _nansum(a, *args, **kwargs):
     return jaxapi.sum(jnp.where(jnp.isnan(a), 0, a), *args, **kwargs)
 
 
+def _nan_extreme(name, lowest):
+    """Return ``nanmax`` or ``nanmin``, which pass over an ``initial`` that is NaN, as over elements."""
+    fold = getattr(jnp, name)
+
+    @functools.partial(compiled, static_argnames=("axis", "keepdims"))
+    def from_initial(a, initial, axis, keepdims, where):
+        is_missing = jnp.isnan(initial)
+        options = {"axis": axis, "keepdims": keepdims, "where": where}
+        extreme = fold(a, initial=jnp.where(is_missing, lowest, initial), **options)
+        has_number = jnp.any(~jnp.isnan(a), **options)
+        return jnp.where(is_missing & ~has_number, jnp.asarray(jnp.nan, a.dtype), extreme)
+
+    @functools.wraps(fold)
+    def function(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+        a = jnp.asarray(a)
+        if initial is None or a.dtype.kind != "f":
+            return fold(a, axis, keepdims=keepdims, initial=initial, where=where)
+        return from_initial(a, jnp.asarray(initial, a.dtype), axis, keepdims, where)
+
+    return _of_values(name, function)
+
+
+@functools.wraps(jnp.outer)
+def _outer(a, b):
+    """Multiply arrays: a number is one of NumPy's default dtype, and gives way to no other."""
+    a, b = [np.asarray(x) if type(x) in _PYTHON_NUMBERS else x for x in (a, b)]
+    return jnp.outer(*together([a, b]))
+
+
 @functools.wraps(jnp.intersect1d)
 def _intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
     if not return_indices:
@@ -719,6 +759,9 @@ FUNCTIONS |= {
 }
 FUNCTIONS["nanprod"] = _of_values("nanprod", _nanprod)
 FUNCTIONS["nansum"] = _of_values("nansum", _nansum)
+FUNCTIONS["nanmax"] = _nan_extreme("nanmax", -np.inf)
+FUNCTIONS["nanmin"] = _nan_extreme("nanmin", np.inf)
+FUNCTIONS["outer"] = _of_values("outer", _outer)
 FUNCTIONS["intersect1d"] = _of_values("intersect1d", _intersect1d)
 FUNCTIONS["linspace"] = _of_values("linspace", _linspace)
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
