@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from derivatives import CASES, audit
+from jax import lax
 
 import jaxapi as xp
 from jaxapi import mutable, numpy
@@ -94,6 +95,9 @@ NORMS = {
     **{f"norm {p}": functools.partial(numpy.linalg.norm, ord=p) for p in (None, 1, 1.5, 2, 3, np.inf)},
     "hypot": lambda x: xp.hypot(x[0], x[1]),
     "hypot of numpy": lambda x: numpy.hypot(x[0], x[1]),
+    "abs": lambda x: xp.abs(lax.complex(x[0], x[1])),
+    "abs of numpy": lambda x: numpy.abs(numpy.asarray(lax.complex(x[0], x[1]))),
+    "abs of mutable": lambda x: mutable.abs(mutable.asarray(lax.complex(x[0], x[1]))),
     "std": xp.std,
     "std of numpy": lambda x: numpy.asarray(x).std(ddof=1),
     "nanstd": numpy.nanstd,

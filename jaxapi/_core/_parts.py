@@ -44,7 +44,7 @@ def _imag_jvp(primals: Any, tangents: Any) -> Any:
 
 @jax.custom_jvp
 def magnitude(x: Array) -> Array:
-    """Return the absolute values of complex numbers; where one is 0, so is its slope, as JAX has it."""
+    """Return the absolute values of complex numbers; where one is 0, so are its slopes, first and second."""
     return lax.abs(x)
 
 
@@ -52,9 +52,10 @@ def magnitude(x: Array) -> Array:
 def _magnitude_jvp(primals: Any, tangents: Any) -> Any:
     (x,) = primals
     (change,) = tangents
-    size = magnitude(x)
-    divisor = lax.select(size == 0, lax.full_like(size, 1), size)
-    return size, lax.div(real(lax.mul(change, lax.conj(x))), divisor)
+    is_zero = x == 0
+    elsewhere = lax.select(is_zero, lax.full_like(x, 1), x)
+    slope = lax.div(real(lax.mul(change, lax.conj(elsewhere))), magnitude(elsewhere))
+    return magnitude(x), lax.select(is_zero, lax.full_like(slope, 0), slope)
 
 
 def padded(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array:

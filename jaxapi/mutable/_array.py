@@ -398,10 +398,8 @@ class Array(Storage):
         return not self._view or layout_of(self).flags.c_contiguous
 
     def _part(self, selection: Selection) -> Any:
-        if (
-            0 in selection.shape or self._is_scalar
-        ):  # perhaps along a new axis, of which the owner knows nothing
-            return wrap(take(self._current, selection), self._module)
+        if 0 in selection.shape or self._is_scalar:  # perhaps along a new axis, which the owner has not
+            return wrap(take(self._current_with_room, selection), self._module)
         part = view_of(*self._selection_in_owner(selection), module=self._module)
         part._is_read_only = self._is_read_only
         return part
@@ -480,8 +478,12 @@ class Array(Storage):
             self._check_is_memory(ValueError)
             return np.asarray(self._handed_out(), dtype=dtype, copy=False)
         if self._view is not None and self._is_read_with_owner():
-            owner: Any = np.asarray(self._owner._value)
+            owner = np.asarray(self._owner)
             return np.array(layout_of(self, owner.reshape(-1)), dtype=dtype)
+        buffer = self._living_buffer()
+        if buffer is not None and not is_cut_as_view(buffer._value):  # else a program for each length
+            rows = buffer.rows()
+            return np.array(np.asarray(rows.value)[: rows.count], dtype=dtype)
         return np.array(self._value, dtype=dtype)
 
     def _is_read_with_owner(self) -> bool:
@@ -492,10 +494,8 @@ class Array(Storage):
                 return False
             view = view.owner._view
         owner = self._owner
-        if owner._buffer is not None and not is_cut_as_view(owner._buffer._value):
-            return False
         is_small = owner.nbytes <= _READ_AS_A_WHOLE
-        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._typed)
+        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._memory)
 
     def __dlpack__(
         self,
@@ -742,6 +742,10 @@ class Array(Storage):
                 part = _selecting().read_by_array(self, key)
             if part is not None:
                 return part
+        if _has_arrays(key) and any_may_have_room((self, key)) and not is_recording():
+            part = _selecting().read_at(self, key)
+            if part is not None:
+                return part
         keys, position, selection = _parsed(key, self.shape)
         if selection is not None:
             return self._part(selection)
@@ -773,6 +777,10 @@ class Array(Storage):
         if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value) or is_recording()):
             self._check_writeable()
             if _writing().write_where(self, key, value):
+                return
+        if _has_arrays(key) and any_may_have_room((self, key)) and not is_recording():
+            self._check_writeable()
+            if _writing().write_at(self, key, value):
                 return
         keys, position, selection = _parsed(key, self.shape)
         if position is not None:
@@ -1239,6 +1247,12 @@ def rows_of(x: Any) -> Rows | None:
     return x._rows_if_possible() if isinstance(x, Array) else None
 
 
+def _has_arrays(key: Any) -> bool:
+    """Whether there are arrays, or lists, in a key."""
+    parts = key if type(key) is tuple else (key,)
+    return any(isinstance(k, _ARRAYS_AND_LISTS) for k in parts)
+
+
 def rows_or_value(x: Any, ndim: int | None = None) -> Any:
     """Return the rows of an array that has room, and so many axes; the value of another array, else ``x``."""
     if not isinstance(x, Array):
@@ -1272,9 +1286,9 @@ def _is_part_for_a_program(view: View, owner: Array) -> bool:
 
 
 def _is_transpose_with_room(x: Any) -> bool:
-    """Whether an array is a view of a matrix that has a buffer: its transpose."""
+    """Whether an array is a view of another one that has a buffer: a matrix whose columns are its rows."""
     view = x._view if type(x) is Array else None
-    return view is not None and view.owner._buffer is not None and view.is_transpose
+    return view is not None and view.owner._buffer is not None and view.has_rows_as_columns
 
 
 def _is_on_cpu(array: Array) -> bool:
@@ -1416,6 +1430,7 @@ def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
 
 
 _ARRAYS = (Array, jax.Array, np.ndarray)
+_ARRAYS_AND_LISTS = (*_ARRAYS, list)
 _WIDE = 8  # bytes
 
 

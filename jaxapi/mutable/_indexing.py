@@ -21,7 +21,7 @@ from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, r
 
 __all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "index_along", "is_symbolic"]
 __all__ += ["on_host", "plain_selection", "read", "read_unless_on_device", "reads_on_host"]
-__all__ += ["selected_in_buffer", "selection_of", "write", "write_mask"]
+__all__ += ["scatter_in_rows", "selected_in_buffer", "selection_of", "write", "write_mask"]
 
 _INTS = frozenset([int])
 _INT32_BYTES = 4
@@ -262,6 +262,24 @@ def _scattered_at(value, indices, new, layout, how):
 
 
 _scatter = compiled_pair(_scattered, static_argnums=(2, 3))
+
+
+def _scattered_in_rows(buffer, indices, counts, new, layout):
+    """Write at positions; along the first axis those that do not count, or are out of bounds, go beyond."""
+    size, position_count = counts
+    first, *others = indices
+    if layout[0] == "array":
+        size = size.astype(first.dtype)
+        first = jnp.where(first < 0, first + size, first)
+        is_written = (first >= 0) & (first < size)
+        shape = jnp.broadcast_shapes(*[x.shape for x in indices])
+        if shape:
+            is_written = is_written & (lax.broadcasted_iota(np.int32, shape, 0) < position_count)
+        first = jnp.where(is_written, first, jnp.asarray(len(buffer), first.dtype))
+    return _scattered(buffer, new, layout, "set", first, *others)
+
+
+scatter_in_rows = compiled_pair(_scattered_in_rows, static_argnums=4)
 
 
 def _sizes_along_arrays(shape, layout) -> list[int]:

@@ -48,7 +48,7 @@ DEFAULTS: frozenset[type] = frozenset([int, float, complex])
 def refuse_objects(result: np.ndarray, operands: Any) -> None:
     """Raise TypeError for an array of objects that NumPy made of something else, as of None beside numbers.
 
-    Where an operand is such an array, or ``dtype=object`` was asked for, it is meant.
+    Where an operand is such an array, or ``dtype=object`` or a signature ``O`` was asked for, it is meant.
     """
     if any(map(_is_of_objects, operands)):
         return
@@ -70,11 +70,11 @@ _OF_NUMBERS = (int, float, complex, np.generic, np.ndarray, list, tuple)
 
 
 def _is_of_objects(x: Any) -> bool:
-    """Whether an argument is an array of objects, their dtype or a sequence with such an array."""
+    """Whether an argument is an array of objects, their dtype, a ufunc's signature or a sequence of these."""
     if isinstance(x, (list, tuple)):
         return any(_is_of_objects(part) for part in x if not isinstance(part, (str, int, float)))
     if isinstance(x, str):
-        return x in ("O", "object")
+        return x in ("O", "object") or x.rpartition("->")[2].startswith("O")
     if isinstance(x, type):
         return x in (object, np.object_)
     dtype = getattr(x, "dtype", x)

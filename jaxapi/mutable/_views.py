@@ -14,7 +14,7 @@ from .._core import _parts
 from .._core._programs import compiled
 from ._batches import Pending, concrete, recorded, takes_pending
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, is_of_rows_alone, selected_rows
+from ._capacity._slices import has_many_rows, is_of_rows_alone, reshaped_rows, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
@@ -53,12 +53,10 @@ class View:
         return self.part is not None and self.reshaped is None and self.component is None
 
     @property
-    def is_transpose(self) -> bool:
-        """Whether it is ``owner.T`` of a matrix."""
+    def has_rows_as_columns(self) -> bool:
+        """Whether it is a matrix whose columns are rows of its owner, as ``owner.T`` and ``v[None]`` are."""
         part = self.part
-        if part is None or not self.is_selection or part.axes != (1, 0):
-            return False
-        return part.ranges == tuple(map(range, self.owner.shape))
+        return part is not None and self.is_selection and len(part.axes) == 2 and part.axes[1] == 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -75,11 +73,17 @@ class View:
         buffer = self.owner._buffer
         if buffer is not None and self.part is not None and not self.part.is_all(buffer.shape):
             value = take(buffer.memory, self.part)
-        elif self.component is not None:
+            return value if self.reshaped is None else _in_shape(value, self.reshaped)
+        if self.component is not None:
             return _component_of(self.owner._current, self.component)
-        else:
-            value = self.owner._current
-            value = value if self.part is None else take(value, self.part)
+        rows = None if self.part is not None else self.owner._rows()
+        if rows is not None and self.reshaped is not None and rows.shape != self.reshaped:
+            reshaped = reshaped_rows(rows, self.reshaped)
+            if reshaped is not None:
+                return reshaped.exact()  # of its own memory
+        value = self.owner._current
+        if self.part is not None:
+            value = take(value, self.part)
         return value if self.reshaped is None else _in_shape(value, self.reshaped)
 
     def operand(self) -> Any:
@@ -105,28 +109,30 @@ class View:
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""
-        owner = self.owner
-        part = self.part
         if self.component is not None:
             return None
+        owner = self.owner
+        part = self.part
         if part is None:
-            return self._reshaped_rows(owner._rows_if_possible())
-        if self.reshaped is not None:
-            return None
-        if owner._host is not None or owner._view or not has_many_rows(part):
+            rows = owner._rows_if_possible()
+            if rows is None or self.reshaped is None or rows.shape == self.reshaped:
+                return rows
+            return reshaped_rows(rows, self.reshaped)
+        if self.reshaped is not None or owner._host is not None or not has_many_rows(part):
             return None
         rows = owner._rows_if_possible()
+        if rows is None and owner._view is not None:
+            return None
         return selected_rows(owner._current if rows is None else rows, part)
 
-    def _reshaped_rows(self, rows: Rows | None) -> Rows | None:
-        """Return all rows of the owner in the shape of the view; None if the first axis is another."""
-        shape = self.reshaped
-        if rows is None or shape is None or rows.shape == shape:
-            return rows
-        if not shape or shape[0] != rows.count:
+    def rows_that_are_columns(self) -> Rows | None:
+        """Return the rows of a buffer that are the columns; None where it is read exactly."""
+        part = self.part
+        rows = self.owner._rows_if_possible() if self.has_rows_as_columns else None
+        if rows is None or part is None:
             return None
-        memory = rows.memory
-        return Rows(_in_shape(memory, (memory.shape[0], *shape[1:])), rows.count)
+        transposed = Selection(part.ranges, part.axes[::-1])
+        return selected_rows(rows, transposed) if has_many_rows(transposed) else None
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""

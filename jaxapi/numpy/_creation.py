@@ -18,7 +18,7 @@ from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap, wrap_rows
 from ..mutable._batches import is_recording
-from ..mutable._capacity._rows import counted_rows, empty_rows, filled_memory
+from ..mutable._capacity._rows import Rows, counted_rows, empty_rows, filled_memory
 from ..mutable._faces import mode_of
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
 from ..mutable._promotion import narrowed
@@ -273,6 +273,12 @@ def _filled_like(name):
     def make(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
         check_order(order)
         a = as_ours(a)
+        rows = a._rows() if shape is None and device is None else None
+        if rows is not None:
+            with mode_of(NUMPY):
+                dtype = resolve_dtype(a.dtype if dtype is None else dtype)
+                value = getattr(jaxapi, name)(rows.value.shape, dtype=dtype)
+            return wrap_rows(Rows(value, rows.count), NUMPY)
         return globals()[name](
             a.shape if shape is None else shape, a.dtype if dtype is None else dtype, device=device
         )
@@ -316,7 +322,11 @@ def _on_host(name):
     read = getattr(np, name)
 
     def make(*args, **kwargs):
-        return asarray_of_any(read(*args, **kwargs))
+        made = read(*args, **kwargs)
+        is_of_objects = isinstance(made, np.ndarray) and made.dtype.kind == "O"  # which were asked for
+        if is_of_objects and host_way.is_default():
+            return from_numpy(made, NUMPY, [object])
+        return asarray_of_any(made)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"Return what `numpy.{name}` reads on the host, as an array."

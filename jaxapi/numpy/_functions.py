@@ -17,9 +17,21 @@ from .._core._zeros import with_sign_of_zero
 from .._interop import scalar_like
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
+from ..mutable._array import (
+    NUMPY,
+    Array,
+    any_may_have_room,
+    copied,
+    from_numpy,
+    layout_of,
+    may_have_room,
+    unwrap,
+    wrap,
+    wrap_rows,
+)
 from ..mutable._batches import Pending, takes_pending
-from ..mutable._capacity._functions import of_elements
+from ..mutable._capacity._functions import of_elements as of_each_element
+from ..mutable._capacity._rows import Rows
 from ..mutable._elementwise import ELEMENTWISE, chosen
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
@@ -290,7 +302,7 @@ def where(condition, x=None, y=None, /):
     if x is None:
         return FUNCTIONS["nonzero"](condition)
     if any(map(may_have_room, (condition, x, y))):
-        made = of_elements(_chosen, (condition, x, y), {}, NUMPY)
+        made = of_each_element(_chosen, (condition, x, y), {}, NUMPY)
         if made is not None:
             return made
     return ours(_chosen(*map(current_of, (condition, x, y))))
@@ -301,7 +313,8 @@ def _chosen(condition, x, y):
     if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
         condition = ELEMENTWISE["not_equal"](condition, 0, may_wait=True)
     if _PYTHON_NUMBERS.issuperset(map(type, (x, y))):
-        dtype = np.result_type(np.asarray(x), np.asarray(y))  # no weak one, as two numbers would have
+        # That of their classes, which no number is too large for, and no weak one, as two numbers would have.
+        dtype = np.result_type(type(x), type(y))
         x, y = np.asarray(x, dtype), np.asarray(y, dtype)
     x, y = together((x, y))
     if Pending not in map(type, (condition, x, y)):
@@ -328,6 +341,9 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
         return _plain(func1d(wrap(x, NUMPY), *args, **kwargs))
 
     try:
+        rows = arr._rows() if operator.index(axis) % max(arr.ndim, 1) else None
+        if rows is not None:  # each slice is of one row
+            return wrap_rows(Rows(jnp.apply_along_axis(function, axis, rows.value), rows.count), NUMPY)
         return ours(jnp.apply_along_axis(function, axis, arr._value))
     except _UNTRACEABLE:
         if is_traced(arr._value):
@@ -361,7 +377,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     Under a transformation, where the number of these elements is unknown, functions get all elements.
     """
     x = as_ours(x)
-    listed = isinstance(condlist, (list, tuple)) and np.ndim(unwrap(condlist[0]))
+    listed = isinstance(condlist, (list, tuple)) and as_ours(condlist[0]).ndim
     conditions = [as_ours(c) for c in (condlist if listed or as_ours(condlist).ndim > x.ndim else [condlist])]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         n = len(conditions)
@@ -369,9 +385,11 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(funclist) > len(conditions):
         conditions.append(~functools.reduce(operator.or_, conditions))
     filled = _creation.zeros_like(x)
-    knows_count = not any_traced(x._value, *[c._value for c in conditions])
+    knows_count = not any_traced(x._owner._memory, *[c._owner._memory for c in conditions])
     for condition, function in zip(conditions, funclist, strict=True):
-        if not callable(function):
+        if type(function) in _PYTHON_NUMBERS:
+            filled[condition] = np.asarray(function, x.dtype)  # OverflowError where that does not hold it
+        elif not callable(function):
             filled[condition] = as_type(as_ours(function), x.dtype)
         elif not knows_count:
             filled = where(condition, as_type(as_ours(function(x, *args, **kw)), x.dtype), filled)
@@ -432,7 +450,9 @@ def _unless_traced(name):
 
     @functools.wraps(traced)
     def function(*args, **kwargs):
-        values = [value_of(x) for x in (*args, *kwargs.values())]
+        values = [
+            x._owner._memory if isinstance(x, Array) else value_of(x) for x in (*args, *kwargs.values())
+        ]
         if any_traced(*values):
             return traced(*args, **kwargs)
         given = [_on_host(x) for x in args]
@@ -449,7 +469,7 @@ def _narrowed(x, operands):
 
 
 def _on_host(x):
-    x = unwrap(x)
+    x = np.asarray(x) if isinstance(x, Array) else unwrap(x)
     return np.asarray(x) if isinstance(x, jax.Array) else x
 
 
@@ -558,20 +578,34 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
     def by_jax(*args, **kwargs):
         places = [place for place in range(len(args)) if place not in excluded]
         names = [name for name in kwargs if name not in excluded]
-        values = [value_of(args[place]) for place in places] + [value_of(kwargs[name]) for name in names]
+        given = [args[place] for place in places] + [kwargs[name] for name in names]
+        if not given and signature is None:
+            return pyfunc(*args, **kwargs)  # what it returns, as NumPy
+        if otypes is None and signature is None and any(np.size(x) == 0 for x in given):
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
 
         def of_elements(*elements):
             elements = [wrap(x, NUMPY) for x in elements]
             by_place = dict(zip(places, elements, strict=False))
             by_name = dict(zip(names, elements[len(places) :], strict=True))
-            given = [by_place.get(place, x) for place, x in enumerate(args)]
-            return _plain(pyfunc(*given, **kwargs | by_name))
+            arguments = [by_place.get(place, x) for place, x in enumerate(args)]
+            return _plain(pyfunc(*arguments, **kwargs | by_name))
 
+        by_vmap = jnp.vectorize(of_elements, signature=signature)
         try:
-            computed = ours(jnp.vectorize(of_elements, signature=signature)(*values), *args)
-            return computed if otypes is None else as_type(computed, otypes[0])
+            computed = None
+            if signature is None and not excluded and any_may_have_room(args):
+                computed = of_each_element(by_vmap, args, kwargs, NUMPY)
+            if computed is None:
+                values = [value_of(x) for x in given]
+                computed = ours(by_vmap(*values), *args)
+            if otypes is None:
+                return computed
+            if isinstance(computed, tuple):
+                return tuple(map(as_type, computed, numpys.otypes))
+            return as_type(computed, numpys.otypes)
         except _UNTRACEABLE:
-            if any_traced(*values):
+            if any_traced(*map(value_of, given)):
                 raise
             options = {name: _on_host(x) for name, x in kwargs.items()}
             return _creation.asarray(numpys(*map(_on_host, args), **options))
@@ -612,6 +646,8 @@ class Grid:
             ]
             return tuple(parts) if isinstance(grid, tuple) else parts[0]
         given = key if isinstance(key, tuple) else (key,)
+        if any_may_have_room(given) and all(isinstance(x, Array) and 0 < x.ndim <= 2 for x in given):
+            return FUNCTIONS["column_stack" if self.__name__ == "c_" else "concatenate"](list(given))
         parts = _in_one_dtype([value_of(_range_of(x)) for x in given])
         try:
             grid = self._grid[tuple(parts) if isinstance(key, tuple) else parts[0]]
@@ -675,6 +711,35 @@ def _nansum(a, *args, **kwargs):
     return jaxapi.sum(jnp.where(jnp.isnan(a), 0, a), *args, **kwargs)
 
 
+def _nan_extreme(name, lowest):
+    """Return ``nanmax`` or ``nanmin``, which pass over an ``initial`` that is NaN, as over elements."""
+    fold = getattr(jnp, name)
+
+    @functools.partial(compiled, static_argnames=("axis", "keepdims"))
+    def from_initial(a, initial, axis, keepdims, where):
+        is_missing = jnp.isnan(initial)
+        options = {"axis": axis, "keepdims": keepdims, "where": where}
+        extreme = fold(a, initial=jnp.where(is_missing, lowest, initial), **options)
+        has_number = jnp.any(~jnp.isnan(a), **options)
+        return jnp.where(is_missing & ~has_number, jnp.asarray(jnp.nan, a.dtype), extreme)
+
+    @functools.wraps(fold)
+    def function(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+        a = jnp.asarray(a)
+        if initial is None or a.dtype.kind != "f":
+            return fold(a, axis, keepdims=keepdims, initial=initial, where=where)
+        return from_initial(a, jnp.asarray(initial, a.dtype), axis, keepdims, where)
+
+    return _of_values(name, function)
+
+
+@functools.wraps(jnp.outer)
+def _outer(a, b):
+    """Multiply arrays: a number is one of NumPy's default dtype, and gives way to no other."""
+    a, b = [np.asarray(x) if type(x) in _PYTHON_NUMBERS else x for x in (a, b)]
+    return jnp.outer(*together([a, b]))
+
+
 @functools.wraps(jnp.intersect1d)
 def _intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
     if not return_indices:
@@ -694,6 +759,9 @@ FUNCTIONS |= {
 }
 FUNCTIONS["nanprod"] = _of_values("nanprod", _nanprod)
 FUNCTIONS["nansum"] = _of_values("nansum", _nansum)
+FUNCTIONS["nanmax"] = _nan_extreme("nanmax", -np.inf)
+FUNCTIONS["nanmin"] = _nan_extreme("nanmin", np.inf)
+FUNCTIONS["outer"] = _of_values("outer", _outer)
 FUNCTIONS["intersect1d"] = _of_values("intersect1d", _intersect1d)
 FUNCTIONS["linspace"] = _of_values("linspace", _linspace)
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}

@@ -30,6 +30,7 @@ from ._wrap import (
     as_ours,
     as_type,
     cast,
+    check_initial,
     check_out,
     computed_by_numpy,
     current_of,
@@ -253,6 +254,9 @@ class ufunc:
         self._check_binary("reduce")
         x = as_ours(array)._value
         dtype = resolve_dtype(dtype)
+        adds = self.__name__ in ("add", "multiply")
+        if not self.__name__.startswith("logical"):
+            check_initial(initial, x.dtype, dtype, adds=adds)
         initial = None if initial is np._NoValue else value_of(initial)
         mask = None if where is True else value_of(where)
         is_of_number = not x.ndim and type(axis) is int and axis in (0, -1)  # which NumPy takes
@@ -270,8 +274,8 @@ class ufunc:
         with x64_for(x.dtype):
             if name in _REDUCE:
                 options = {} if name.startswith("logical") else {"initial": initial}
-                options |= {"dtype": dtype} if name in ("add", "multiply") else {}
-                is_repaired = jnp.iscomplexobj(x) and name not in ("add", "multiply")
+                options |= {"dtype": dtype} if adds else {}
+                is_repaired = jnp.iscomplexobj(x) and not adds
                 fold = REPAIRS[_REDUCE[name]] if is_repaired else getattr(jnp, _REDUCE[name])
                 fold = jaxapi.sum if name == "add" else fold
                 options |= {"axis": axes, "keepdims": keepdims}

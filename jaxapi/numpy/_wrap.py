@@ -36,9 +36,9 @@ from ..mutable._storage import duplicate_line
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
-__all__ = ["as_option", "as_ours", "cast", "check_out", "computed_by_numpy", "current_of", "first_line"]
-__all__ += ["host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first", "operand_of"]
-__all__ += ["ours", "signed_as", "value_of", "with_numpys_signature"]
+__all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "computed_by_numpy", "current_of"]
+__all__ += ["first_line", "host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first"]
+__all__ += ["operand_of", "ours", "signed_as", "value_of", "with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
 IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
@@ -305,6 +305,9 @@ def with_numpys_signature(name: str, numpys, function, module: str):
         if dtype is not None:
             dtype = resolve_dtype(dtype)
             values["dtype"] = dtype
+        if folds and "initial" in given:
+            array = values.get("a", values.get("x"))
+            check_initial(given["initial"], getattr(array, "dtype", None), dtype, adds=name in ADDS)
         operands = [values.pop(n) for n in positional_only if n in values] + operands
         if promotes:
             kept = {n: values[n] for n in not_promoted if n in values}
@@ -359,6 +362,16 @@ def _check_mask(values):
         raise ValueError(f"where has {mask.ndim} axes, the array {ndim}: it must not have more")
 
 
+def check_initial(initial, given_dtype, dtype=None, *, adds=False):
+    """Refuse a Python number to start with that the integers of a fold do not hold, with NumPy's error."""
+    if type(initial) not in (int, float) or given_dtype is None or given_dtype.kind not in "iu":
+        return
+    if dtype is None:
+        dtype = np.sum(np.empty(0, given_dtype)).dtype if adds else given_dtype
+    if dtype.kind in "iu":
+        np.asarray(initial, dtype)
+
+
 def _array_or_none(x):
     x = value_of(x)
     return jnp.asarray(x) if isinstance(x, (int, float, complex)) else x
@@ -389,6 +402,7 @@ _PLAIN_ARGUMENTS = frozenset(_PLAIN.split())
 _PLAIN_OF = {
     "arr": ["append"],
     "default": ["select"],
+    "dx": ["trapezoid"],
     "k": ["polyint"],
     "obj": ["delete", "insert"],
     "v": ["searchsorted"],

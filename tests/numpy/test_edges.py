@@ -495,6 +495,26 @@ INTS_BEYOND_THE_DTYPE = {
     "triu": lambda np: np.triu(np.ones((2, 3)), -(2**32)),
     "reduceat of none": lambda np: np.add.reduceat(np.arange(6.0).reshape(2, 3), []),
     "along no axis": changed(lambda np, x: np.put_along_axis(x, np.array([1]), 7, None)),
+    "outer": lambda np: np.outer(np.array([0, 1], dtype="uint8"), -1),
+    "outer of a float": lambda np: np.outer(1.5, np.array([0, 1], dtype="float32")),
+    "piecewise": changed(lambda np, x: np.piecewise(x, [x > 0], [-1, 0])),
+    "piecewise, the rest": changed(lambda np, x: np.piecewise(x, [x > 0], [1, 300])),
+    "piecewise floats": lambda np: np.piecewise(np.array([0.0, 1]), [np.array([True, False])], [2**70, 0]),
+    "trapezoid": changed(lambda np, x: np.trapezoid(x, dx=-1)),
+    "sum": changed(lambda np, x: np.sum(x, initial=-1)),
+    "sum in a small dtype": changed(lambda np, x: np.sum(x, initial=300, dtype="uint8")),
+    "sum in a larger dtype": changed(lambda np, x: np.sum(x, initial=300)),
+    "sum of floats": changed(lambda np, x: np.sum(x, initial=-1, dtype=float)),
+    "sum, the method": changed(lambda np, x: x.sum(initial=-1)),
+    "prod": changed(lambda np, x: np.prod(x, initial=2**64)),
+    "nansum": changed(lambda np, x: np.nansum(x, initial=-1)),
+    "nanmax": changed(lambda np, x: np.nanmax(x, initial=300)),
+    "nanmin of NaN": changed(lambda np, x: np.nanmin(x, initial=np.nan)),
+    "add.reduce": changed(lambda np, x: np.add.reduce(x, initial=-1)),
+    "minimum.reduce": changed(lambda np, x: np.minimum.reduce(x, initial=300)),
+    "bitwise_or.reduce": changed(lambda np, x: np.bitwise_or.reduce(x, initial=300)),
+    "bitwise_or.reduce of what fits": changed(lambda np, x: np.bitwise_or.reduce(x, initial=8)),
+    "logical_or.reduce": changed(lambda np, x: np.logical_or.reduce(x, initial=300)),
 }
 
 
@@ -502,6 +522,48 @@ INTS_BEYOND_THE_DTYPE = {
 def test_ints_beyond_the_dtype(name):
     with jax.enable_x64(True):
         check_same(*both(INTS_BEYOND_THE_DTYPE[name]))
+
+
+NUMBERS = [True, 0, -1, 1.5, 1j, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 2**70, -(2**70)]
+
+
+@pytest.mark.parametrize("x64", [True, False])
+def test_a_choice_of_two_numbers_of_any_size(x64):
+    def outcome(module, is_chosen, x, y):
+        try:
+            return module.where(is_chosen, x, y)
+        except OverflowError as error:
+            return np.asarray(type(error).__name__)
+
+    is_chosen = np.array([True, False])
+    given = ours.asarray(is_chosen)
+    with jax.enable_x64(x64):
+        for x in NUMBERS:
+            for y in NUMBERS:
+                expected = outcome(np, is_chosen, x, y)
+                np.testing.assert_array_equal(outcome(ours, given, x, y), expected, strict=True)
+
+
+NAN = np.nan
+FOLDS_FROM_NAN = [
+    (name, elements, options)
+    for name in ("nanmax", "nanmin")
+    for elements in ([1.0, 2.0], [NAN, 2.0], [NAN, NAN], [-np.inf, NAN], [np.inf, NAN])
+    for options in ({"initial": NAN}, {"initial": 1.5}, {"initial": NAN, "where": [True, False]})
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_folds_that_begin_with_nan(dtype):
+    for name, elements, options in FOLDS_FROM_NAN:
+        x = np.array(elements, dtype)
+        expected = getattr(np, name)(x, **options)
+        np.testing.assert_array_equal(getattr(ours, name)(ours.asarray(x), **options), expected, strict=True)
+        rows = np.stack([x, x[::-1]])
+        expected = getattr(np, name)(rows, axis=1, keepdims=True, **options)
+        got = getattr(ours, name)(ours.asarray(rows), axis=1, keepdims=True, **options)
+        np.testing.assert_array_equal(got, expected, strict=True)
 
 
 def test_the_namespace_takes_shifts_and_diagonals_of_any_size(x64):

@@ -235,3 +235,9 @@ def test_objects_that_are_asked_for(way):
         assert ours.arange(3).astype(dtype=dtype).dtype == ours.arange(3).astype(dtype).dtype == object
         np.testing.assert_array_equal(ours.gcd(ours.arange(3, dtype=dtype), 2), [2, 1, 2])
         assert ours.vectorize(lambda x: [x], otypes=[dtype])(ours.arange(3)).dtype == object
+        assert ours.fromiter([None, 2], dtype=dtype).tolist() == [None, 2]
+    for signature in ("OO->O", (None, None, object)):
+        added = ours.add(ours.arange(2), 2**70, signature=signature)
+        assert added.tolist() == [2**70, 2**70 + 1]
+    assert ours.add.outer([1, 2], [3], signature="OO->O").dtype == object
+    assert ours.loadtxt(["1 2"], dtype=object).tolist() == ["1", "2"]

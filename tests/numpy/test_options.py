@@ -106,6 +106,29 @@ def test_statement(text, x64):
     check_same(made, expected)
 
 
+OF_NO_ELEMENTS = """
+np.vectorize(lambda: 3)()
+np.vectorize(lambda: (1, 2.5))()
+np.vectorize(lambda *p: sum(p))()
+np.vectorize(lambda p=7: p)()
+np.vectorize(lambda **p: len(p), otypes=[float])()
+np.vectorize(lambda p, q: p + q, excluded=[0, 1])(1, 2)
+np.vectorize(lambda p, q: p + q, excluded=['p', 'q'])(p=1, q=2)
+np.vectorize(lambda p, q: p + q, excluded=[0, 'q'])(x, q=2)
+np.vectorize(lambda: 1, signature='()->()')()
+np.vectorize(lambda p: p, signature='(n)->(n)', excluded=[0])(x)
+np.vectorize(lambda p: p)([])
+np.vectorize(lambda p, q: p)(np.zeros((0, 3)), 1)
+np.vectorize(lambda p: p, otypes=[int])([])
+np.vectorize(lambda p: (p, p / 2), otypes=[int, float])(n)
+"""
+
+
+@pytest.mark.parametrize("text", OF_NO_ELEMENTS.strip().splitlines())
+def test_vectorized_functions_of_no_elements(text):
+    check_same(outcome(text, ours), outcome(text, np))
+
+
 def as_in_half_the_bits(expected, made):
     """Return NumPy's result in the dtype of ours, where that has as many bits or half as many."""
     expected = np.asarray(expected)

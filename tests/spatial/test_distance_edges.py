@@ -464,14 +464,44 @@ def test_64_bits_in_jit_with_x64_off(name):
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["euclidean", "sqeuclidean", "cityblock", "minkowski"])
-def test_vectors_without_coordinates(name):
-    """They are at one place."""
-    empty = np.zeros(0)
-    function = getattr(distance, name)
-    assert float(function(empty, empty)) == getattr(scipys, name)(empty, empty) == 0
-    assert float(jax.jit(function)(empty, empty)) == 0
-    np.testing.assert_array_equal(distance.cdist(np.zeros((2, 0)), np.zeros((3, 0)), name), np.zeros((2, 3)))
+NO_DISTANCE = ("chebyshev", "rogerstanimoto", "russellrao", "sokalsneath")  # of two vectors SciPy raises
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # SciPy's
+@pytest.mark.thorough
+@pytest.mark.parametrize("x64", [True, False])
+def test_vectors_without_coordinates(x64):
+    """They are as far apart as SciPy's functions say, and its matrices, which differ from these."""
+    rows = np.zeros((3, 0))
+    weights = np.zeros(0)
+    with jax.enable_x64(x64):
+        for name in sorted(set(METRICS) - set(FORMULAS)):
+            own = {"mahalanobis": {"VI": np.zeros((0, 0))}, "seuclidean": {"V": weights}}.get(name, {})
+            takes_weights = name not in ("jensenshannon", "mahalanobis", "seuclidean")
+            for options in [own, {"w": weights}] if takes_weights else [own]:
+                got = distance.pdist(rows, name, **options)
+                assert got.dtype == F64
+                np.testing.assert_array_equal(got, scipys.pdist(rows, name, **options), err_msg=name)
+                got = distance.cdist(rows, rows[:2], name, **options)
+                np.testing.assert_array_equal(got, scipys.cdist(rows, rows[:2], name, **options))
+                if name in NO_DISTANCE:
+                    continue
+                got = getattr(distance, name)(weights, weights, **options)
+                assert got.dtype == F64
+                expected = getattr(scipys, name)(weights, weights, **options)
+                np.testing.assert_array_equal(got, expected, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # SciPy's
+@pytest.mark.parametrize("name", ["euclidean", "cosine", "jensenshannon"])
+def test_vectors_without_coordinates_in_jit(name):
+    rows = np.zeros((2, 0))
+    expected = scipys.cdist(rows, rows, name)
+    expected_of_vectors = getattr(scipys, name)(rows[0], rows[1])
+    got = jax.jit(lambda x: distance.cdist(x, x, name))(rows)
+    np.testing.assert_array_equal(got, expected)
+    got = jax.jit(getattr(distance, name))(rows[0], rows[1])
+    np.testing.assert_array_equal(got, expected_of_vectors)
 
 
 @pytest.mark.thorough

@@ -20,16 +20,18 @@ _IMPLEMENTATIONS = TAKES | MATRICES
 _ALSO_BY_KEYWORD = frozenset(["axis", "bins", "q"])  # none has a default
 # Functions whose programs depend on shapes and options alone: none of them looks at values.
 _OF_SHAPES = """
-all allclose amax amin angle any append argmax argmin argpartition argsort around array_equal average
-broadcast_to choose column_stack concat concatenate convolve corrcoef correlate count_nonzero cov cross
-cumprod cumsum cumulative_prod cumulative_sum diag diagonal diff dot dstack ediff1d einsum expand_dims
-fft fft2 fftn fftshift flip gradient hfft hstack i0 ifft ifft2 ifftn ifftshift ihfft inner irfft irfft2
-irfftn isclose isneginf isposinf kron lexsort matmul matvec max mean median meshgrid min moveaxis
-multi_dot nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod
-nanstd nansum nanvar norm ones_like outer pad partition permute_dims polyval prod ptp repeat rfft rfft2
-rfftn roll round select sinc sort sort_complex squeeze stack std sum take take_along_axis tensordot tile
-trace trapezoid tril triu unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm
-vstack zeros_like
+all allclose amax amin angle any append argmax argmin argpartition argsort around array_equal array_equiv
+average broadcast_arrays broadcast_to choose column_stack concat concatenate convolve corrcoef correlate
+count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum diag diagonal diff digitize dot dstack
+ediff1d einsum expand_dims fft fft2 fftn fftshift flip gradient hfft histogram2d histogramdd hstack i0 ifft
+ifft2 ifftn ifftshift ihfft inner interp irfft irfft2 irfftn isclose isneginf isposinf kron lexsort matmul
+matvec max mean median meshgrid min moveaxis multi_dot nan_to_num nanargmax nanargmin nancumprod nancumsum
+nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar norm ones_like outer
+packbits pad partition percentile permute_dims polyval prod ptp quantile ravel_multi_index repeat rfft rfft2
+rfftn roll round select sinc sliding_window_view sort sort_complex squeeze stack std sum take take_along_axis
+tensordot tile trace
+trapezoid tril triu unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm vstack
+zeros_like
 """
 _OF_MATRICES = """
 cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from ..._core._lengths import KEPT, has_own_length
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
-from .._array import NUMPY, Array, rows_of, unwrap, wrap, wrap_rows
+from .._array import NUMPY, Array, reshaped, rows_of, unwrap, wrap, wrap_rows
 from .._batches import Pending, concrete, continued, is_recording, lend
 from .._indexing import (
     check_indices,
@@ -27,8 +27,11 @@ from .._indexing import (
     reads_on_host,
     selected_in_buffer,
 )
+from .._keys import FULL, check_int, expand, indices_along, is_mask, parts_of
+from ._calls import call_on_rows
 from ._fillers import filled
 from ._rows import (
+    OF_ARGUMENTS,
     Rows,
     compiled_in_width,
     is_possible,
@@ -38,8 +41,10 @@ from ._rows import (
     with_rows,
 )
 
-__all__ = ["MAKING_ROOM", "TAKES", "content_of", "current_content_of", "current_value_of_content"]
-__all__ += ["lie_together", "read_by_array", "value_of_content"]
+__all__ = ["MAKING_ROOM", "TAKES", "Positions", "content_of", "current_content_of"]
+__all__ += ["current_value_of_content", "lie_together", "positions_of_key", "read_at", "read_by_array"]
+__all__ += ["value_of_content"]
+__all__ += ["value_of_content"]
 
 _filled = compiled_in_width(filled, continued, static_argnums=2)
 _UNIQUE_VALUES = ("values",)
@@ -141,6 +146,75 @@ def _gathered(x: Array, positions: Any) -> Any:
     check_indices(where, 0, x.shape[0], count)
     made = _taken(value, index_along(where, x.shape[0]), number_of(x.shape[0]))
     return wrap(made, x._module) if count is None else wrap_rows(Rows(made, count), x._module)
+
+
+class Positions(NamedTuple):
+    """A key of positions along some axes, and of all of the others."""
+
+    indices: list[Any]  # rows or values of integers, of 32 bits at least
+    are_axes_indexed: tuple[bool, ...]
+
+    def key(self, indices: Any) -> tuple[Any, ...]:
+        """Return the key with other values of the positions."""
+        remaining = iter(indices)
+        return tuple([next(remaining) if is_indexed else FULL for is_indexed in self.are_axes_indexed])
+
+
+def positions_of_key(x: Array, key: Any) -> Positions | None:
+    """Return the positions in a key of integers, arrays and full slices; None for another key."""
+    keys = key if type(key) is tuple else (key,)
+    if any(k is None or (type(k) is slice and k != FULL) for k in keys):
+        return None
+    if any(k is Ellipsis for k in keys) and (len(keys) > 2 or x.ndim < 2):
+        return None  # as `...` may stand for no axis between arrays
+    keys = tuple([list(k) if type(k) is range else unwrap(k) if type(k) is list else k for k in keys])
+    parts = [k if isinstance(k, Array) else parts_of((k,))[0] for k in keys]
+    if any(is_mask(part) and part.ndim != 1 for part in parts):
+        return None
+    indices = []
+    are_axes_indexed = []
+    for k, axis in expand(parts, x.shape):
+        are_axes_indexed.append(type(k) is not slice)
+        if type(k) is not slice:
+            positions = _positions_along(k, axis, x.shape[axis], x._module)
+            if positions is None:
+                return None
+            indices.append(positions)
+    return Positions(indices, tuple(are_axes_indexed))
+
+
+def _positions_along(k: Any, axis: int, size: int, module: str) -> Any:
+    """Return the positions that a part of a key means along an axis, as rows or a value."""
+    if type(k) is int:
+        return np.asarray(check_int(k, axis, size), np.int32)
+    if k.dtype == bool:
+        if k.shape != (size,):
+            return None
+        (k,) = np.nonzero(k) if isinstance(k, np.ndarray) else _nonzero(k, module=module) or (None,)
+    rows = rows_of(k)
+    value: Any = unwrap(k) if rows is None else rows.value
+    if value is None:
+        return None
+    check_indices(value, axis, size, None if rows is None else rows.count)
+    value = as_indices(value) if isinstance(value, jax.Array) else indices_along(value, size)
+    return value if rows is None else Rows(value, rows.count)
+
+
+def read_at(x: Array, key: Any) -> Any:
+    """Return what is at positions, of an array with room or by such positions; None for another key."""
+    if not is_possible():
+        return None
+    positions = positions_of_key(x, key)
+    if positions is None or (rows_of(x) is None and not any(isinstance(k, Rows) for k in positions.indices)):
+        return None
+    indices = [wrap_rows(k, x._module) if isinstance(k, Rows) else k for k in positions.indices]
+    return call_on_rows(_read_at, x._module, (x, positions.are_axes_indexed, *indices), {})
+
+
+def _read_at(x, are_axes_indexed, *indices):
+    key = Positions([], are_axes_indexed).key([k._value for k in indices])
+    made = x._value[key]
+    return wrap(made, x._module, is_scalar=not made.ndim)
 
 
 def _taken_by_function(x: Any, positions: Any, module: str) -> Any:
@@ -327,7 +401,13 @@ def _rolled(value, shift, count):
 
 
 def _take(a: Any, indices: Any, axis: Any = None, *, module: str) -> Any:
-    if not isinstance(a, Array) or not isinstance(indices, Array) or not indices.ndim:
+    if axis is None and isinstance(a, Array) and a.ndim > 1:
+        a = reshaped(a, (a.size,))
+    if not isinstance(a, Array) or not a.ndim:
+        return None
+    if module == NUMPY and isinstance(indices, (int, list, np.ndarray)):
+        return _taken_from_host(a, indices, axis)
+    if not isinstance(indices, Array) or not indices.ndim:
         return None
     if axis is not None and type(axis) is not int:
         return None
@@ -335,6 +415,16 @@ def _take(a: Any, indices: Any, axis: Any = None, *, module: str) -> Any:
         return _take_in_rows(a, indices, axis, module)
     is_by_rows = axis in (0, -a.ndim) or (axis is None and a.ndim == 1)
     return _taken_by_function(a, indices, module) if is_by_rows else None
+
+
+def _taken_from_host(a: Array, indices: Any, axis: Any) -> Any:
+    """Return what is at positions that the host has, whose mistakes are seen there."""
+    try:
+        place = 0 if axis is None else range(a.ndim)[axis]
+        positions = np.asarray(indices)
+        return read_at(a, (FULL,) * place + (positions,)) if positions.dtype.kind in "iu" else None
+    except OF_ARGUMENTS:
+        return None  # as the exact arrays raise, too
 
 
 def _take_in_rows(a: Array, indices: Array, axis: int, module: str) -> Any:

@@ -11,13 +11,26 @@ from ..._core._constants import positions as positions_of
 from ..._core._dtypes import refuse_complex, x64_for
 from .._array import Array
 from .._batches import concrete, is_recording, lend, takes_pending
-from .._indexing import check_indices, count_of_mask, index_along, read_unless_on_device, write_mask
+from .._indexing import (
+    check_indices,
+    count_of_mask,
+    index_along,
+    read_unless_on_device,
+    scatter_in_rows,
+    write_mask,
+)
 from .._selection import Part, Selection, compiled_pair, put, values_for
 from ._rows import Rows, is_possible, rows_in, takes_room, with_rows
-from ._selecting import current_content_of, current_value_of_content, lie_together
-from ._slices import has_many_rows, is_of_rows_alone
+from ._selecting import (
+    Positions,
+    current_content_of,
+    current_value_of_content,
+    lie_together,
+    positions_of_key,
+)
+from ._slices import first, has_many_rows, is_of_rows_alone
 
-__all__ = ["accumulate_rows", "write_number", "write_selection", "write_where"]
+__all__ = ["accumulate_rows", "write_at", "write_number", "write_selection", "write_where"]
 
 
 def _given(new: Any, buffer: jax.Array) -> Any:
@@ -160,6 +173,71 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
     return True
 
 
+def write_at(array: Array, key: Any, new: Any) -> bool:
+    """Write at positions, if the array or one of these has a buffer.
+
+    False is returned where exact arrays are needed.
+    """
+    has_room = array._has_room()
+    if not has_room and (array._view is not None or not is_possible() or not takes_room(array._value)):
+        return False
+    positions = positions_of_key(array, key)
+    shape = None if positions is None else _shape_of_indices(positions)
+    if positions is None or shape is None:
+        return False
+    leads = positions.are_axes_indexed[0]
+    other_lengths = [n for n, i in zip(array.shape, positions.are_axes_indexed, strict=True) if not i]
+    place = positions.are_axes_indexed.index(True)
+    selected_shape = (*other_lengths[:place], *shape, *other_lengths[place:])
+    given = _given(new, array._value_with_room)
+    if not _is_broadcast_to(given.shape, selected_shape):
+        return False  # as the exact array raises, too
+    capacity = max([len(k.value) for k in positions.indices if isinstance(k, Rows)], default=None)
+    if capacity is None and not has_room:
+        return False
+    indices = [_with_capacity(k, capacity) if _has_first_axis(k, shape) else k for k in positions.indices]
+    row_capacity = capacity if leads else len(array._value_with_room)
+    if row_capacity is not None and _has_row_for_each(given, len(selected_shape)):
+        written = _with_capacity(given, row_capacity)
+    else:
+        written = _exact_of(new, given)
+    counts = positions_of((len(array), shape[0] if shape else 1))
+    layout = tuple(["array" if is_indexed else () for is_indexed in positions.are_axes_indexed])
+    replace = array._replace_rows if has_room else array._replace
+    replace(_write_positions, indices, counts, written, layout)
+    return True
+
+
+def _shape_of_indices(positions: Positions) -> tuple[int, ...] | None:
+    """Return the shape of what is written for positions along other axes; None for what is no case here.
+
+    That is arrays with other axes between them, and positions with room that are no rows of the result.
+    """
+    are_indexed = positions.are_axes_indexed
+    place = are_indexed.index(True)
+    are_together = all(are_indexed[place : place + len(positions.indices)])
+    try:
+        shape = np.broadcast_shapes(*[k.shape for k in positions.indices])
+    except ValueError:
+        return None
+    rows = [k for k in positions.indices if isinstance(k, Rows)]
+    are_rows = all(_has_first_axis(k, shape) for k in rows) and (are_indexed[0] or not rows)
+    return shape if are_together and are_rows else None
+
+
+def _has_first_axis(index: Any, shape: tuple[int, ...]) -> bool:
+    """Whether an index has the first axis of all indices together, along which it may have room."""
+    return len(shape) > 0 and len(index.shape) == len(shape) and index.shape[0] == shape[0]
+
+
+def _with_capacity(content: Any, capacity: int | None) -> Any:
+    """Return a value with so many rows, of which some do not count."""
+    value = content.value if isinstance(content, Rows) else content
+    if capacity is None:
+        return value
+    return first(value, capacity) if len(value) > capacity else with_rows(value, capacity)
+
+
 def accumulate_rows(array: Array, positions: Any, new: Any, how: str) -> bool:
     """Add to rows of an array at positions that have room, say, once for each time that one comes.
 
@@ -202,6 +280,11 @@ def _accumulate(buffer, positions, counts, new, how, made):
 @takes_pending
 def _write_mask(buffer, mask, new, has_value_per_true, made):
     return write_mask(made, buffer, mask, new, 0, has_value_per_true)
+
+
+def _write_positions(buffer, indices, counts, new, layout, made):
+    with x64_for(buffer.dtype, new.dtype, *[k.dtype for k in indices]):
+        return scatter_in_rows(made, buffer, indices, counts, new, layout)
 
 
 @takes_pending

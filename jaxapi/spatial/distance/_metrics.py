@@ -281,6 +281,11 @@ class Cosine(SumMetric):
     def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
         return (jnp.square(u - v) / 2,)
 
+    def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        """Return the distances; nan without columns, as all rows of length 0 have."""
+        (total,) = sums
+        return jnp.full_like(total, jnp.nan) if m == 0 else total
+
 
 def _ratio_of_any_size(x: Array, y: Array) -> Array:
     """Return ``x / y``; a quotient that may overflow has no derivative, and does no harm to others'."""
@@ -405,7 +410,10 @@ class JensenShannon(SumMetric):
         return (_divergence_from_mean(u, v),)
 
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        """Return the distances; infinity without columns, as SciPy's matrices have."""
         (total,) = sums
+        if m == 0:
+            return jnp.full_like(total, jnp.inf)
         base = parameters.base
         return square_root(divided(jnp.maximum(total, 0), 2 if base is None else 2 * jnp.log(base)))
 

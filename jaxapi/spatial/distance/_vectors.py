@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced
 from ..._core._typing import Array, ArrayLike
 from ._arguments import as_vectors, computed, with_parameters, working_dtype
@@ -135,7 +136,6 @@ cityblock = _weighted("cityblock", 3.0)
 cosine = _weighted("cosine", 0.023)
 dice = _weighted("dice", 0.5)
 euclidean = _weighted("euclidean", 2.2361)
-hamming = _weighted("hamming", 0.6667)
 jaccard = _weighted("jaccard", 0.6667)
 rogerstanimoto = _weighted("rogerstanimoto", 0.6667)
 russellrao = _weighted("russellrao", 0.75)
@@ -146,6 +146,14 @@ yule = _weighted("yule", 1.0)
 @_documented(0.134)
 def correlation(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None, centered: bool = True) -> Array:
     return _distance("correlation", u, v, w=w, centered=centered)
+
+
+@_documented(0.6667)
+def hamming(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    result = _distance("hamming", u, v, w=w)
+    is_empty = np.shape(u)[-1] == 0
+    # SciPy's function sums shares of the weights, of which there are none; its matrices divide 0 by 0.
+    return _zeros_like(result) if is_empty and w is not None else result
 
 
 @_documented(0.3249)
@@ -194,12 +202,19 @@ def jensenshannon(
     u, v, dtype = as_vectors(p, q, axis)
     metric, parameters = with_parameters(METRICS["jensenshannon"], {"base": base}, u.shape[-1], 0, dtype)
     result = _of_vectors(dtype, metric, u, v, parameters)
+    if u.shape[-1] == 0:
+        result = _zeros_like(result)  # as SciPy's function, where its matrices have infinity
     return jnp.expand_dims(result, axis) if keepdims else result
 
 
 @_documented(2.0801, "minkowski")
 def minkowski_distance(x: ArrayLike, y: ArrayLike, p: float = 2.0) -> Array:
     return _distance("minkowski", x, y, p=p)
+
+
+def _zeros_like(distances: Array) -> Array:
+    with x64_for(distances.dtype):
+        return jnp.zeros_like(distances)
 
 
 def _distance(name: str, u: ArrayLike, v: ArrayLike, **options: Any) -> Array:
