@@ -1,10 +1,10 @@
 """Windows over an array, as of `numpy.lib.stride_tricks`."""
 
-from typing import Any
+from typing import Any as _Any
 
-from ..._core._typing import ArrayLike
-from .._array import Array
-from .._sharing import asarray
+from ..._core._typing import ArrayLike as _ArrayLike
+from .._array import Array as _Array
+from .._sharing import asarray as _asarray
 
 __all__ = ["sliding_window_view"]
 
@@ -15,13 +15,13 @@ def __dir__() -> list[str]:
 
 
 def sliding_window_view(
-    x: ArrayLike,
-    window_shape: Any,
-    axis: Any = None,
+    x: _ArrayLike,
+    window_shape: _Any,
+    axis: _Any = None,
     *,
     subok: bool = False,
     writeable: bool = False,
-) -> Array:
+) -> _Array:
     """Return windows that slide over an array: a function of `jaxapi.numpy`, not of the standard.
 
     Parameters
@@ -48,4 +48,4 @@ def sliding_window_view(
     """
     from ...numpy.lib.stride_tricks import sliding_window_view as numpys  # loaded where it is used
 
-    return asarray(numpys(x, window_shape, axis, subok=subok, writeable=writeable))
+    return _asarray(numpys(x, window_shape, axis, subok=subok, writeable=writeable))
