@@ -155,16 +155,19 @@ def overloads_of(function) -> list:
 
 def stubs() -> dict[str, str]:
     """Return each stub's name and text."""
-    special = ("Array", "fft", "fuse", "grad", "interpolate", "linalg", "spatial", "value_and_grad")
+    modules = ("fft", "interpolate", "lib", "linalg", "spatial")
+    special = ("Array", "deferred", "fuse", "grad", "pad", "value_and_grad", *modules)
     names = [name for name in jaxapi.mutable.__all__ if name not in special]
     main = (
         NOTE
         + IMPORTS
         + (
             "\nfrom . import fft as fft\nfrom . import interpolate as interpolate\n"
-            "from . import linalg as linalg\nfrom . import spatial as spatial\n"
-            "from ._array import Array as Array\nfrom ._fuse import fuse as fuse\n"
+            "from . import lib as lib\nfrom . import linalg as linalg\nfrom . import spatial as spatial\n"
+            "from ._array import Array as Array\nfrom ._batches import deferred as deferred\n"
+            "from ._fuse import fuse as fuse\n"
             "from ._grad import grad as grad\nfrom ._grad import value_and_grad as value_and_grad\n"
+            "from ._padding import pad as pad\n"
         )
     )
     found = {"mutable/__init__.pyi": main + ALIAS + namespace(jaxapi.mutable, names)}

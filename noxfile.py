@@ -104,11 +104,21 @@ nox.options.sessions = ["lint", "tests"]
 nox.options.error_on_missing_interpreters = False
 
 
-@nox.session
+@nox.session(reuse_venv=True)
 def demo(session):
-    """Run the main job."""
-    session.install(".[demo]")
+    """Run the main job; its environment is kept until a file of the package changes."""
+    installed = pathlib.Path(session.virtualenv.location, "jaxapi-installed.txt")
+    if not installed.exists() or installed.read_text() != state_of_package():
+        session.log("pip installs JAX, NumPy, SciPy, matplotlib and jaxapi: about a minute")
+        session.install(".[demo]", silent=False)
+        installed.write_text(state_of_package())
     session.run("python", "-m", "jaxapi", *session.posargs)
+
+
+def state_of_package():
+    """Return what changes when a file that is installed does."""
+    files = [HERE / "pyproject.toml", *sorted((HERE / "jaxapi").rglob("*.py"))]
+    return "\n".join(f"{path} {path.stat().st_mtime_ns}" for path in files)
 
 
 def install_tests(session):
@@ -158,8 +168,9 @@ def tests(session):
 def thorough(session):
     """Run all tests on the oldest and the newest Python found; arguments pick some.
 
-    The newest compiles with XLA's optimizations, as users do. The oldest has a JAX with which tests compile
-    without, and fails dear tests that have no mark, which shows where nothing was compiled before.
+    The newest compiles with XLA's optimizations, as users do, and runs arrays that can be assigned to with
+    statements that wait, too. The oldest has a JAX with which tests compile without, and fails dear tests
+    that have no mark, which shows where nothing was compiled before.
     """
     install_tests(session)
     is_newest = session.python == PYTHONS[-1]
@@ -168,6 +179,10 @@ def thorough(session):
         pytest(session, *options, *session.posargs)
     else:
         run_parts(session, *options, optimized=is_newest)
+        if is_newest:
+            session.log("statements that wait")
+            environment = {"JAXAPI_DEFERRED": "1", "JAXAPI_TESTS_UNOPTIMIZED": "1"}
+            pytest(session, "--quick", "tests/mutable", "tests/numpy", **environment)
 
 
 @nox.session(python=PYTHONS[-1])

@@ -2,7 +2,9 @@
 
 import os
 import pathlib
+import re
 import sys
+import tomllib
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -29,7 +31,9 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build", "_data"]
-myst_enable_extensions = ["colon_fence"]
+urls = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+myst_enable_extensions = ["colon_fence", "substitution"]
+myst_substitutions = {"version": release, "repository": f"[Repository]({urls['Repository']})"}
 myst_heading_anchors = 3
 default_role = "py:obj"  # docstrings quote names by single backticks, as numpydoc has it
 
@@ -55,6 +59,9 @@ html_theme_options = {
     "logo": {"text": "jaxapi"},
     "navbar_align": "left",
     "navigation_with_keys": False,
+    "icon_links": [
+        {"name": "Repository", "url": urls["Repository"], "icon": "fa-brands fa-github"},
+    ],
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
     "header_links_before_dropdown": 8,
@@ -71,9 +78,22 @@ def add_american_words(app, doctree):
     doctree.append(nodes.meta("", name="keywords", content=words))
 
 
+def break_names(app, pagename, templatename, context, doctree):
+    """Let long names in code break at their parts: behind a dot, an underscore, a bracket or a comma."""
+    if context.get("body"):
+        context["body"] = CODE.sub(
+            lambda match: match[1] + PARTS.sub(r"\g<0><wbr>", match[2]), context["body"]
+        )
+
+
+CODE = re.compile(r'(<span class="pre">)([^<]{16,})(?=</span>)')
+PARTS = re.compile(r"[._(,=](?=\w)")
+
+
 def setup(app):
     """Write the pages and pictures that are made: the reference, the gallery, the figures."""
     app.connect("doctree-read", add_american_words)
+    app.connect("html-page-context", break_names)
     make_api.main(HERE / "api")
     make_pictures.main(HERE / "pictures")
     make_performance.charts(HERE / "pictures")

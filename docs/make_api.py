@@ -61,7 +61,12 @@ OURS = {
     "mutable": (
         "mutable: arrays that can be assigned to",
         "The functions are those of jaxapi and return arrays of this class. The guide is :doc:`../mutable`.",
-        [f"jaxapi.mutable.{name}" for name in jaxapi.mutable.__all__ if not hasattr(xp, name)],
+        [
+            f"jaxapi.mutable.{name}"
+            for name in jaxapi.mutable.__all__
+            if not hasattr(xp, name) and name != "lib"
+        ]
+        + ["jaxapi.mutable.lib.stride_tricks.sliding_window_view"],
     ),
 }
 NUMPYS = """
@@ -86,6 +91,13 @@ CONSTANTS = {
     "newaxis": "``None``, an alias for indexing",
     "pi": "the ratio of a circle's circumference to its diameter, 3.141592653589793",
 }
+# The pages that are not chapters of the standard, in groups.
+GROUPS = {
+    "Extensions of the standard": ["linalg", "fft"],
+    "Points": ["spatial", "distance", "interpolate"],
+    "Functions of arrays": ["fuse", "logspace"],
+    "Arrays that can be assigned to": ["mutable", "numpy"],
+}
 EXTENSIONS = {"linalg": "linear algebra", "fft": "Fourier transforms"}
 ROLE = re.compile(r":[\w:]+:`~?\.?([^`<]+?)(?: <[^`]*>)?`")
 
@@ -105,8 +117,18 @@ def main(folder):
     pages["numpy"] = numpys_page()
     for name, text in pages.items():
         (folder / f"{name}.rst").write_text(text, encoding="utf-8")
-    toctree = ".. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   {name}\n" for name in pages)
-    (folder / "index.rst").write_text(INTRODUCTION.lstrip() + toctree, encoding="utf-8")
+    (folder / "index.rst").write_text(INTRODUCTION.lstrip() + contents(pages), encoding="utf-8")
+
+
+def contents(pages):
+    """Return the lists of pages, in groups."""
+    others = [name for names in GROUPS.values() for name in names]
+    groups = {"The standard's chapters": [name for name in pages if name not in others], **GROUPS}
+    lists = []
+    for caption, members in groups.items():
+        lines = [".. toctree::", f"   :caption: {caption}", "   :maxdepth: 1", ""]
+        lists.append("\n".join([*lines, *(f"   {name}" for name in members)]) + "\n\n")
+    return "".join(lists)
 
 
 def at(full):
@@ -205,6 +227,8 @@ def is_function(value):
 def summary(full, value):
     """Return the first sentence of the docstring; of an alias, that of its original."""
     name = full.split(".")[-1]
+    if inspect.ismodule(value):
+        return f"the module :doc:`{name}`"
     if not is_function(value):
         return CONSTANTS.get(name) or f"the dtype ``{name}``"
     text = inspect.getdoc(value) or "limits of an integer dtype"

@@ -36,43 +36,61 @@ def time(value):
 
 def table(header, rows):
     """Return a table in Markdown, without the rows that have no figure."""
-    rows = [row for row in rows if any(cell != "-" for cell in row[1:])]
+    rows = [row for row in rows if any(cell not in ("-", "") for cell in row[1:])]
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+SEARCHES = {
+    "build": "1000k build",
+    "the nearest neighbour": "1000k, 1000k others, k=1",
+    "8 neighbours": "1000k, 1000k others, k=8",
+    "32 neighbours": "1000k, 1000k others, k=32",
+}
+MORE_SEARCHES = {
+    "1,024 neighbours": "1000k, 1000k others, k=1024",
+    "8 neighbours, float64": "1000k float64, 1000k others, k=8",
+    "8 neighbours, 64 clusters, queries of the same": "1000k in 64 clusters, others of the same, k=8",
+    "8 neighbours, 64 clusters, queries of others": "1000k in 64 clusters, others of 64 more, k=8",
+    "build, and 8 neighbours of every point": "1000k build + every point, k=8",
+    "the same of ten million points": "10M build + every point, k=8",
+    "10,000 points and queries, 8 neighbours": "10000, 10000 others, k=8",
+    "16 dimensions, 100,000 queries": "1000k m=16, 100k others, k=8",
+    "64 dimensions, 100,000 queries": "1000k m=64, 100k others, k=8",
+}
+RADIUS_SEARCHES = {
+    "counts within a radius, 50 on average": "counts, 50 neighbours",
+    "neighbours within a radius (CSR), 50": "CSR, 50 neighbours",
+    "pairs, 24 neighbours": "all pairs",
+    "edges of a graph, 24 neighbours": "radius graph",
+    "two-point counts, 20 radii": "two-point counts, 20 radii to 0.05",
+}
+PEERS = {"cupy": "CuPy", "jztree": "jztree", "jaxkd": "jaxkd", "scipy": "SciPy"}
+
+
 def searches():
-    header = ["a million points and queries, 3-D, float32", "jaxapi", "CuPy", "jztree", "jaxkd", "SciPy"]
-    peers = "jaxapi", "cupy", "jztree", "jaxkd", "scipy"
-    works = {
-        "build": "1000k build",
-        "the nearest neighbour": "1000k, 1000k others, k=1",
-        "8 neighbours": "1000k, 1000k others, k=8",
-        "32 neighbours": "1000k, 1000k others, k=32",
-        "1,024 neighbours": "1000k, 1000k others, k=1024",
-        "8 neighbours, float64": "1000k float64, 1000k others, k=8",
-        "8 neighbours, 64 clusters, queries of the same": "1000k in 64 clusters, others of the same, k=8",
-        "8 neighbours, 64 clusters, queries of others": "1000k in 64 clusters, others of 64 more, k=8",
-        "build, and 8 neighbours of every point": "1000k build + every point, k=8",
-        "the same of ten million points": "10M build + every point, k=8",
-        "10,000 points and queries, 8 neighbours": "10000, 10000 others, k=8",
-        "16 dimensions, 100,000 queries": "1000k m=16, 100k others, k=8",
-        "64 dimensions, 100,000 queries": "1000k m=64, 100k others, k=8",
-    }
-    rows = [
-        [what] + [time(pick("kdtree-gpu", work=w).get(peer)) for peer in peers] for what, w in works.items()
-    ]
-    radius = {
-        "counts within a radius, 50 on average": "counts, 50 neighbours",
-        "neighbours within a radius (CSR), 50": "CSR, 50 neighbours",
-        "pairs, 24 neighbours": "all pairs",
-        "edges of a graph, 24 neighbours": "radius graph",
-        "two-point counts, 20 radii": "two-point counts, 20 radii to 0.05",
-    }
-    for what, work in radius.items():
-        row = pick("radius-gpu", cloud="uniform", work=work)
-        rows.append([what, time(row.get("jaxapi")), "-", "-", "-", time(row.get("scipy"))])
+    """The searches that every peer has."""
+    header = ["a million points and queries, 3-D, float32", "jaxapi", *PEERS.values()]
+    rows = []
+    for what, work in SEARCHES.items():
+        row = pick("kdtree-gpu", work=work)
+        rows.append([what, *(time(row.get(peer)) for peer in ("jaxapi", *PEERS))])
     return table(header, rows)
+
+
+def more_searches():
+    """Others, with the peers that have them."""
+    found = {what: pick("kdtree-gpu", work=work) for what, work in MORE_SEARCHES.items()}
+    for what, work in RADIUS_SEARCHES.items():
+        found[what] = pick("radius-gpu", cloud="uniform", work=work)
+    header = ["a million points and queries, 3-D, float32", "jaxapi", "others"]
+    rows = [[what, time(row.get("jaxapi")), of_peers(row, PEERS)] for what, row in found.items()]
+    return table(header, rows)
+
+
+def of_peers(row, peers):
+    """Return the times of the peers that have one, with their names."""
+    return ", ".join(f"{name} {time(row[peer])}" for peer, name in peers.items() if row.get(peer) is not None)
 
 
 def clusters():
@@ -115,7 +133,7 @@ def distances():
 
 
 def interpolation():
-    header = ["thin plate, 3-D", "a million places, GPU", "CuPy", "100,000 places, CPU", "SciPy"]
+    header = ["thin plate, 3-D", "a million places, GPU", "100,000 places, CPU", "SciPy"]
     works = {
         "32 neighbours, float32": {"what": "local", "dtype": "float32"},
         "32 neighbours, float64": {"what": "local", "dtype": "float64", "dimensions": 3},
@@ -128,8 +146,8 @@ def interpolation():
     rows = []
     for work, wanted in works.items():
         gpu, cpu = pick("interpolate-gpu", **wanted), pick("interpolate-cpu", **wanted)
-        cells = gpu.get("jaxapi"), gpu.get("cupy"), cpu.get("jaxapi"), cpu.get("scipy")
-        rows.append([work, *map(time, cells)])
+        on_gpu = " / ".join(filter(None, [time(gpu.get("jaxapi")), of_peers(gpu, {"cupy": "CuPy"})]))
+        rows.append([work, on_gpu, time(cpu.get("jaxapi")), time(cpu.get("scipy"))])
     return table(header, rows)
 
 
@@ -172,17 +190,22 @@ def functions():
     return table(header, rows)
 
 
+def fused():
+    header = ["2**28 elements", "`fuse`", "`jax.jit`", "`cupy.fuse`"]
+    names = "fuse", "jit", "cupy.fuse"
+    rows = [
+        [f"`{row['work']}`", *(time(row.get(name)) for name in names)] for row in read("fuse-gpu")["rows"]
+    ]
+    return table(header, rows)
+
+
 def arrays():
-    header = ["", "jaxapi", "`jax.numpy`", "CuPy", "NumPy"]
-    rows = []
-    for row in read("fuse-gpu")["rows"]:
-        cells = row.get("fuse"), row.get("jit"), row.get("cupy.fuse"), None
-        rows.append([f"`fuse`: `{row['work']}`, 2**28 elements", *map(time, cells)])
+    header = ["a million elements, GPU", "jaxapi", "`jax.numpy`", "NumPy, CPU"]
     works = "sort", "unique_values", "isin", "cumulative_sum", "searchsorted", "vecdot", "asarray", "logspace"
+    rows = []
     for work in works:
         row = pick("namespace-gpu", work=work)
-        cells = row.get("jaxapi"), row.get("jnp"), None, row.get("numpy")
-        rows.append([f"`{work}`, a million elements", *map(time, cells)])
+        rows.append([f"`{work}`", *(time(row.get(name)) for name in ("jaxapi", "jnp", "numpy"))])
     return table(header, rows)
 
 
@@ -250,6 +273,7 @@ TABLES = {
     each.__name__: each
     for each in (
         searches,
+        more_searches,
         clusters,
         distances,
         interpolation,
@@ -257,6 +281,7 @@ TABLES = {
         cells_gpu,
         batches_gpu,
         functions,
+        fused,
         arrays,
         cpu,
         indexing,

@@ -5,11 +5,12 @@ face-centred cubic crystal has one atom, whose neighbours are all its own images
 A strain e moves points and cell; the slope of the energy in it, divided by the volume, is the stress (the
 virial theorem), and its trace the pressure. The second derivatives are the elastic constants. Run
 
-    python examples/argon_stress.py
+    python examples/argon_stress.py [picture.png]
 
 All derivatives are those of one function by `jax.grad`. The stress is compared with central differences.
 """
 
+import sys
 from functools import partial
 
 import jax
@@ -64,7 +65,7 @@ def elastic_constants(points, cell):
     return slopes / xp.abs(xp.linalg.det(cell))
 
 
-def main():
+def main(picture=None):
     with jax.enable_x64(True):
         point = xp.zeros((1, 3), dtype="float64")
         pressures = []
@@ -82,8 +83,33 @@ def main():
         print(f"sheared: stress xy {tension[0, 1]:.5f}, by central differences {expected[0, 1]:.5f}")
         constants = elastic_constants(point, xp.asarray(primitive_cell(1.54)))
         print(f"elastic constants xxxx {constants[0, 0, 0, 0]:.1f}, xxyy {constants[0, 0, 1, 1]:.1f}")
+        if picture:
+            draw(point, picture)
         return pressures, np.asarray(tension), np.asarray(expected)
 
 
+def draw(point, picture):
+    """Draw the energy and the pressure over the edge of the cube of four."""
+    from matplotlib.figure import Figure
+
+    edges = np.linspace(1.44, 1.72, 20)
+    cells = [xp.asarray(primitive_cell(edge)) for edge in edges]
+    jitted_energy = jax.jit(energy)
+    curves = {
+        "energy an atom": [float(jitted_energy(point, cell)) for cell in cells],
+        "pressure": [-float(xp.linalg.trace(stress(point, cell))) / 3 for cell in cells],
+    }
+    figure = Figure(figsize=(5.5, 3.8), layout="constrained")
+    axis = figure.subplots()
+    for (name, values), colour in zip(curves.items(), ("#1f6fb4", "#e07b00"), strict=True):
+        axis.plot(edges, values, color=colour, label=name)
+    axis.axhline(0, color="#9aa0a6", linewidth=0.8)
+    axis.set(
+        xlabel="edge of the cube (sigma)", ylabel="reduced units", title="argon, squeezed", ylim=(-12, 22)
+    )
+    axis.legend()
+    figure.savefig(picture, dpi=110)
+
+
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

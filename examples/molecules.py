@@ -3,13 +3,14 @@
 Clusters of 2 to 13 argon atoms, whose energies come from the Lennard-Jones potential with epsilon = 0.0104 eV
 and sigma = 3.40 angstroms (C. Kittel, Introduction to Solid State Physics, chapter 3). Run
 
-    python examples/molecules.py
+    python examples/molecules.py [picture.png]
 
 A batch is one array of atoms and their molecules' numbers. The tree keeps the molecules apart, `n` tells how
 many atoms there are, and the sums over the edges are the energies: no molecule is padded, and a batch of
 other sizes compiles nothing.
 """
 
+import sys
 from functools import partial
 
 import jax
@@ -76,19 +77,41 @@ def step(parameters, positions, numbers, n, energies):
     return parameters - xp.clip(change, -0.1, 0.1), xp.sqrt(xp.mean(errors**2))
 
 
-def main(steps=12):
+def main(picture=None, steps=12):
     """Return epsilon and sigma after training."""
     rng = np.random.default_rng(0)
     parameters = np.log(np.array([0.02, 3.2], np.float32))
+    tried = [parameters]
     for number in range(steps):
         positions, numbers, n, energies = batch(rng)
         parameters, error = step(parameters, positions, numbers, n, energies)
+        tried.append(parameters)
         if number % 3 == 0:
             print(f"step {number:2d}: {n} atoms, error {1000 * float(error):8.3f} meV")
     epsilon, sigma = np.exp(parameters)
     print(f"epsilon {epsilon:.5f} eV, sigma {sigma:.4f} angstroms; put in were {EPSILON} and {SIGMA:.2f}")
+    if picture:
+        draw(tried, picture)
     return float(epsilon), float(sigma)
 
 
+def draw(tried, picture):
+    """Draw the potentials of all steps, and the one behind the energies."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.5, 3.8), layout="constrained")
+    axis = figure.subplots()
+    distances = np.linspace(3, 8, 300)
+    for number, parameters in enumerate(tried):
+        shade = 0.2 + 0.8 * number / len(tried)
+        energies = 1e3 * pair_energy(distances, *np.exp(parameters))
+        axis.plot(distances, energies, color="#1f6fb4", alpha=shade)
+    behind = 1e3 * pair_energy(distances, EPSILON, SIGMA)
+    axis.plot(distances, behind, "--", color="#e07b00", label="behind the energies")
+    axis.set(ylim=(-24, 24), xlabel="angstroms", ylabel="meV", title="fitted to energies, step by step")
+    axis.legend()
+    figure.savefig(picture, dpi=110)
+
+
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -3,8 +3,10 @@
 Every program takes the module that it computes with, ``np``: here `jaxapi.numpy`, with NumPy for the
 check. In a program of its own that is the line ``import jaxapi.numpy as np``. Run
 
-    python examples/numpy_programs.py
+    python examples/numpy_programs.py [picture.png]
 """
+
+import sys
 
 import numpy
 
@@ -161,17 +163,31 @@ PROGRAMS = {
 }
 
 
-def main():
+def main(picture=None):
     """Run each program with both; return the largest differences and what is allowed."""
-    differences = {}
+    differences, drawn = {}, {}
     for program, allowed in PROGRAMS.items():
         ours, theirs = program(jaxapi.numpy), program(numpy)
         assert isinstance(ours, (jaxapi.numpy.ndarray, numpy.generic))  # a scalar is NumPy's on the CPU
         largest = float(numpy.abs(numpy.asarray(ours, dtype=float) - theirs).max())
         differences[program.__name__] = largest, allowed
+        drawn[program.__name__] = numpy.asarray(ours)
         print(f"{program.__name__:16} differs from NumPy's by {largest:.1e} at most")
+    if picture:
+        draw({name: drawn[name] for name in ("heat", "life", "mandelbrot", "deblur")}, picture)
     return differences
 
 
+def draw(results, picture):
+    """Draw the results that are pictures."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 6), layout="constrained")
+    for axis, (name, values) in zip(figure.subplots(2, 2).flat, results.items(), strict=True):
+        axis.imshow(values)
+        axis.set(title=name, xticks=[], yticks=[])
+    figure.savefig(picture, dpi=110)
+
+
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -1,111 +1,24 @@
-"""What to write for a name of NumPy, CuPy or JAX that the namespace does not have."""
+"""Errors for names and arguments that are not here, which say what to write: the hints are in `_hints.py`."""
 
+import functools
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["missing", "missing_attribute", "says_what_to_write"]
+from ._hints import ARGUMENTS, ASSIGNED, ATTRIBUTES, EXPLAINED, HOMES, OF_POINTS, RENAMED
 
-# Names of NumPy and CuPy, and those that have the same meaning here.
-_SAME = """
-absolute:abs alltrue:all amax:max amin:min arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh
-arctan:atan arctan2:atan2 arctanh:atanh around:round array:asarray asanyarray:asarray
-ascontiguousarray:asarray asfarray:asarray bitwise_not:bitwise_invert bool_:bool byte:int8
-cdouble:complex128 concatenate:concat conjugate:conj cross:linalg.cross csingle:complex64
-cumprod:cumulative_prod cumsum:cumulative_sum diagonal:linalg.diagonal double:float64 fabs:abs fix:trunc
-in1d:isin inner:vecdot int_:int64 intc:int32 intp:int64 invert:bitwise_invert
-left_shift:bitwise_left_shift longlong:int64 mod:remainder outer:linalg.outer power:pow product:prod
-right_shift:bitwise_right_shift rint:round round_:round short:int16 single:float32 sometrue:any
-trace:linalg.trace true_divide:divide ubyte:uint8 uint:uint64 uintc:uint32 uintp:uint64 ulonglong:uint64
-ushort:uint16 vdot:vecdot
-"""
-_RENAMED = {
-    "jaxapi": dict(pair.split(":") for pair in _SAME.split()),
-    "jaxapi.linalg": {"multi_dot": "matmul"},
-    "jaxapi.fft": {},
-}
-# Others, where a name does not say it all.
-_EXPLAINED = {
-    "jaxapi": {
-        "ElementwiseKernel": "compile a Python function with jaxapi.fuse",
-        "LinAlgError": "use numpy.linalg.LinAlgError, which jaxapi.linalg raises",
-        "RawKernel": "compile a Python function with jaxapi.fuse, or write it with jax.experimental.pallas",
-        "ReductionKernel": "compile a Python function with jaxapi.fuse",
-        "asnumpy": "use numpy.asarray",
-        "copy": "use jaxapi.asarray with copy=True",
-        "copyto": "arrays are immutable: use jaxapi.where, x.at[...].set(...) or jaxapi.mutable",
-        "cuda": "JAX places arrays itself: use jax.devices and jax.device_put",
-        "divmod": "use jaxapi.floor_divide and jaxapi.remainder",
-        "dot": "use jaxapi.matmul, jaxapi.vecdot or jaxapi.tensordot",
-        "flatten": "use jaxapi.reshape(x, (-1,))",
-        "errstate": "JAX does not warn: numbers become inf or nan",
-        "frombuffer": "use jaxapi.asarray of numpy.frombuffer",
-        "fromiter": "use jaxapi.asarray of a list",
-        "get_array_module": "use array_api_compat.array_namespace, or pass the namespace as an argument",
-        "grad": "use jax.grad",
-        "hstack": "use jaxapi.concat with axis=1",
-        "jit": "use jax.jit or jaxapi.fuse",
-        "lax": "use jax.lax",
-        "load": "use jaxapi.asarray of numpy.load",
-        "matrix": "use 2-D arrays with jaxapi.matmul",
-        "ndarray": "arrays are jax.Array",
-        "put": "arrays are immutable: use x.at[...].set(...) or jaxapi.mutable",
-        "putmask": "arrays are immutable: use jaxapi.where, or jaxapi.mutable",
-        "random": "use jax.random, whose arrays are the same",
-        "ravel": "use jaxapi.reshape(x, (-1,))",
-        "save": "use numpy.save, which takes these arrays",
-        "seterr": "JAX does not warn: numbers become inf or nan",
-        "swapaxes": "use jaxapi.permute_dims",
-        "testing": "use numpy.testing, which takes these arrays",
-        "transpose": "use jaxapi.permute_dims or jaxapi.matrix_transpose",
-        "unique": "use jaxapi.unique_values, unique_counts, unique_inverse or unique_all",
-        "vectorize": "use jax.vmap",
-        "vmap": "use jax.vmap",
-        "vstack": "use jaxapi.concat with axis=0",
-    },
-    "jaxapi.linalg": {
-        "LinAlgError": "use numpy.linalg.LinAlgError, which jaxapi.linalg raises",
-        "norm": "use jaxapi.linalg.vector_norm or jaxapi.linalg.matrix_norm",
-    },
-    "jaxapi.fft": {},
-    "jaxapi.spatial": {
-        "AgglomerativeClustering": "use KDTree(points).connected_components(r), or single_linkage",
-        "BallTree": "use KDTree, or distance.nearest for other metrics",
-        "DBSCAN": "use KDTree(points).dbscan(eps, min_samples)",
-        "HDBSCAN": "use KDTree(points).hdbscan(min_cluster_size)",
-        "KNeighborsClassifier": "use KDTree(points).query(x, k), whose rows are of the labels",
-        "NearestNeighbors": "use KDTree(points).query(x, k), or .query_radius(x, r)",
-        "cKDTree": "use KDTree",
-        "distance_matrix": "use distance.cdist(x, y, 'minkowski', p=p)",
-        "dbscan": "use KDTree(points).dbscan(eps, min_samples)",
-        "hdbscan": "use KDTree(points).hdbscan(min_cluster_size)",
-        "knn_graph": "use KDTree(points).knn_graph(k)",
-        "minkowski_distance": "use distance.minkowski",
-        "neighbor_list": "use KDTree(points, boxsize=lengths).query_radius(points, r, max_neighbors=m)",
-        "radius_graph": "use KDTree(points).radius_graph(r)",
-    },
-    "jaxapi.spatial.distance": {
-        "euclidean_distances": "use cdist(x, y)",
-        "haversine": "use jaxapi.spatial.great_circle_distance",
-        "haversine_distances": "use jaxapi.spatial.great_circle_distance",
-        "manhattan_distances": "use cdist(x, y, 'cityblock')",
-        "pairwise_distances": "use cdist(x, y, metric), or pdist(x, metric)",
-    },
-}
-# Where arrays can be assigned to, modules' names and arrays' attributes.
-_ASSIGNED = {
-    "copyto": "assign: x[...] = y",
-    "fill": "assign: x[...] = value",
-    "ndarray": "arrays are jaxapi.mutable.Array",
-    "put": "assign: x[indices] = values",
-    "putmask": "assign: x[mask] = values",
-}
+__all__ = ["hints_at_arguments", "hints_at_attributes", "missing", "missing_attribute", "says_what_to_write"]
+
+Class = TypeVar("Class", bound=type)
 
 
 def missing(module: str, name: str) -> AttributeError:
     """Return the error for a name that ``module`` does not have, with what to write instead."""
+    if module.startswith("jaxapi.numpy"):
+        return _error(f"module {module!r}", name, _numpy_advice(module, name))
     if "mutable" in module:
         return _error(f"module {module!r}", name, _mutable_advice(module.replace(".mutable", ""), name))
     return _error(f"module {module!r}", name, _advice(module, name))
@@ -123,7 +36,7 @@ def says_what_to_write(module: str):
 def missing_attribute(name: str, functions: Collection[str]) -> AttributeError:
     """Return the error for an attribute that `jaxapi.mutable.Array` does not have, perhaps a function."""
     advice = f"use jaxapi.mutable.{name}(x)" if name in functions else _mutable_advice("jaxapi", name)
-    return _error("'Array' object", name, advice)
+    return _error("'Array' object", name, None if name in OF_POINTS else advice)
 
 
 def _error(what: str, name: str, advice: str | None) -> AttributeError:
@@ -132,21 +45,34 @@ def _error(what: str, name: str, advice: str | None) -> AttributeError:
 
 
 def _mutable_advice(module: str, name: str) -> str | None:
-    advice = _ASSIGNED.get(name) or _advice(module, name)
-    if advice is None or name in _ASSIGNED:
+    advice = ASSIGNED.get(name) or _advice(module, name)
+    if advice is None or name in ASSIGNED:
         return advice
     of_jax = re.search(r"use jax\.numpy\.([\w.]+), whose arrays are the same$", advice)
     if of_jax:
         return f"it is not in the Array API standard: use jaxapi.numpy.{of_jax[1]}, whose arrays are the same"
-    advice = advice.replace("whose arrays are the same", "which returns a jax.Array")
+    return _of_mutable(advice.replace("whose arrays are the same", "which returns a jax.Array"))
+
+
+def _numpy_advice(module: str, name: str) -> str | None:
+    advice = EXPLAINED[module].get(name)
+    if advice is not None or module != "jaxapi.numpy":
+        return advice
+    advice = _advice_for_points(name)
+    return advice and _of_mutable(advice)
+
+
+def _of_mutable(advice: str) -> str:
     return re.sub(r"\bjaxapi\b", "jaxapi.mutable", advice)
 
 
 def _advice(module: str, name: str) -> str | None:
-    explained = _EXPLAINED[module].get(name)
-    if explained or module not in _RENAMED:  # SciPy's modules
+    explained = EXPLAINED[module].get(name)
+    if explained:
         return explained
-    renamed = _RENAMED[module].get(name)
+    if module not in RENAMED:  # SciPy's modules
+        return _advice_for_points(name)
+    renamed = RENAMED[module].get(name)
     if renamed:
         return f"use {module}.{renamed}"
     path = module.removeprefix("jaxapi").removeprefix(".")
@@ -159,4 +85,48 @@ def _advice(module: str, name: str) -> str | None:
         return f"use jax.numpy.{name}, whose arrays are the same"
     if hasattr(numpy_module, name):
         return "it is NumPy's alone: use it on numpy.asarray(x), outside of jax.jit"
-    return None
+    return None if path else _advice_for_points(name)
+
+
+def _advice_for_points(name: str) -> str | None:
+    """Return the advice for a name of SciPy's, scikit-learn's and others, or where the name is."""
+    for module, names in HOMES.items():
+        if name in names:
+            return f"use {module}.{name}"
+    return OF_POINTS.get(name)
+
+
+# --- attributes and arguments -----------------------------------------------------------------------------
+
+
+def hints_at_attributes(cls: Class) -> Class:
+    """Let objects of a class say what to write for attributes that they do not have."""
+    hints = ATTRIBUTES[cls.__name__]
+
+    def __getattr__(self, name: str):
+        raise _error(f"{cls.__name__!r} object", name, hints.get(name))
+
+    cls.__getattr__ = __getattr__  # type: ignore[attr-defined]
+    return cls
+
+
+def hints_at_arguments(cls: Class) -> Class:
+    """Let the methods of a class say what to write for keyword arguments that they do not take."""
+    for method, hints in ARGUMENTS[cls.__name__].items():
+        setattr(cls, method, _hinting(getattr(cls, method), hints))
+    return cls
+
+
+def _hinting(function: Callable[..., Any], hints: dict[str, str]) -> Callable[..., Any]:
+    """Return the function; a keyword argument of the table is a TypeError that says what to write."""
+    names = frozenset(hints)
+
+    @functools.wraps(function)
+    def hinting(*args, **kwargs):
+        if not names.isdisjoint(kwargs):
+            name = next(name for name in kwargs if name in names)
+            what = function.__qualname__
+            raise TypeError(f"{what}() got an unexpected keyword argument {name!r}: {hints[name]}")
+        return function(*args, **kwargs)
+
+    return hinting

@@ -20,7 +20,7 @@ from ._core._typing import Array, ArrayLike
 from ._interop import as_argument, as_operand, as_operands, by_numpy
 from ._interop._arguments import static_axis, takes_array
 
-__all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "top_k", "where"]
+__all__ = ["argmax", "argmin", "choose", "count_nonzero", "nonzero", "searchsorted", "top_k", "where"]
 
 count_nonzero = takes_array(jnp.count_nonzero)
 
@@ -402,10 +402,11 @@ def where(
     if x1 is None or x2 is None:
         raise ValueError("where needs both x1 and x2, or neither: pass the value for the other side too")
     x1, x2 = as_operands(x1, x2)
-    return _where(as_operand(condition), x1, x2)
+    return choose(as_operand(condition), x1, x2)
 
 
 @functools.partial(compiled, inline=True)
 @raises_as_numpy
-def _where(condition, x1, x2):
+def choose(condition, x1, x2):
+    """Return what `where` does, in one program."""
     return jnp.where(condition, *promoted(x1, x2))

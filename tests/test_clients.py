@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 import jaxapi as xp
+import jaxapi.mutable
+import jaxapi.numpy
 
 VECTOR = np.random.default_rng(1).standard_normal(12)
 MATRIX = np.random.default_rng(2).standard_normal((4, 3))
@@ -205,6 +207,57 @@ def test_xarray(x64):
     assert_close(xp.asarray(series.sel(time=2)), MATRIX[2])
     table = xarray.Dataset({"x": series})
     assert xp.asarray(table["x"]).dtype == np.float64
+
+
+@pytest.mark.parametrize("face", [jaxapi.mutable, jaxapi.numpy], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("method", ["mean", "max", "std"])
+def test_windows_of_xarray(face, method):
+    """They are padded by the namespace, and stay in it."""
+    xarray = pytest.importorskip("xarray")
+    windows, expected = (
+        getattr(xarray.DataArray(x, dims=("time", "channel")).rolling(time=2, center=True), method)()
+        for x in (face.asarray(MATRIX), MATRIX)
+    )
+    assert isinstance(windows.data, jaxapi.mutable.Array)
+    np.testing.assert_allclose(np.asarray(windows.data), expected.data, rtol=1e-12)
+
+
+LABELS = """
+import numpy, sklearn
+from sklearn.metrics import roc_auc_score
+import jaxapi.numpy as np
+
+rng = numpy.random.default_rng(0)
+scores = rng.random(200)
+with sklearn.config_context(array_api_dispatch=True):
+    for dtype in ("int64", "int32", "float32", "int8", "bool"):
+        for labels in ((0, 1), (1, 0)):
+            truth = numpy.where(rng.random(200) > 0.5, *labels).astype(dtype)
+            found = roc_auc_score(np.asarray(truth), np.asarray(scores))
+            assert abs(float(found) - roc_auc_score(truth, scores)) < 1e-12, (dtype, labels)
+"""
+
+
+@pytest.mark.thorough
+def test_labels_of_scikit_learn():
+    """They are looked for in order, by `unique_values`."""
+    pytest.importorskip("sklearn")
+    run_python(LABELS, SCIPY_ARRAY_API="1")
+
+
+@pytest.mark.parametrize("face", [jaxapi.mutable, jaxapi.numpy], ids=lambda module: module.__name__)
+def test_unique_values_are_in_order(face):
+    x = np.random.default_rng(5).permutation(np.arange(-40, 400, 7).repeat(3))
+    np.testing.assert_array_equal(face.unique_values(face.asarray(x)), np.unique(x))
+    with_nan = np.array([3.0, np.nan, -1.0, np.nan, 3.0])
+    np.testing.assert_array_equal(face.unique_values(face.asarray(with_nan)), [-1, 3, np.nan, np.nan])
+
+
+def test_what_c_code_asks_of_a_class_is_not_there():
+    """`jax.Array` has no table of C functions to pass on; consumers call `__dlpack__` then."""
+    assert not hasattr(jaxapi.mutable.Array, "__dlpack_c_exchange_api__")
+    for array in (jaxapi.mutable.asarray(VECTOR), jaxapi.numpy.asarray(VECTOR)):
+        np.testing.assert_array_equal(np.from_dlpack(array), VECTOR)
 
 
 def test_numba():

@@ -55,6 +55,8 @@ def test_reference_has_every_public_name(tmp_path, monkeypatch):
     modules["jaxapi.interpolate"] = xp.interpolate
     expected = {f"{name}.{short}" for name, module in modules.items() for short in module.__all__}
     expected |= {f"jaxapi.mutable.{name}" for name in jaxapi.mutable.__all__ if not hasattr(xp, name)}
+    expected -= {"jaxapi.mutable.lib"}
+    expected |= {"jaxapi.mutable.lib.stride_tricks.sliding_window_view"}
     parts = {"": jaxapi.numpy, ".linalg": jaxapi.numpy.linalg, ".fft": jaxapi.numpy.fft}
     parts[".random"] = jaxapi.numpy.random
     expected |= {
@@ -65,3 +67,28 @@ def test_reference_has_every_public_name(tmp_path, monkeypatch):
     }
     expected -= {*modules, "jaxapi.numpy", "jaxapi.__version__", "jaxapi.__array_api_version__"}
     assert expected <= entries
+
+
+def test_every_example_has_a_picture(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import make_gallery
+
+    for name in make_gallery.TITLES:
+        assert make_gallery.draws(make_gallery.EXAMPLES / f"{name}.py"), name
+
+
+def test_the_reference_says_what_is_a_module(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import make_api
+
+    assert make_api.summary("jaxapi.spatial.distance", xp.spatial.distance) == "the module :doc:`distance`"
+    assert make_api.summary("jaxapi.float32", xp.float32) == "the dtype ``float32``"
+
+
+def test_no_table_of_times_has_a_column_of_dashes():
+    """Half of a column at most."""
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    for block in re.findall(r"<!-- times: \w+ -->\n(.*?)<!-- end -->", page, re.DOTALL):
+        _, _, *rows = [line.strip("| ").split(" | ") for line in block.splitlines()]
+        for column in zip(*rows, strict=False):
+            assert column.count("-") * 2 <= len(column)

@@ -86,11 +86,12 @@ def test_icp():
 
 
 @pytest.mark.thorough
-def test_argon_stress():
-    pressures, stress, by_differences = load("argon_stress").main()
+def test_argon_stress(tmp_path):
+    pressures, stress, by_differences = load("argon_stress").main(tmp_path / "picture.png")
     assert pressures[0] > 0 > pressures[-1]
     np.testing.assert_allclose(stress, by_differences, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(stress, stress.T, atol=1e-9)
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
 @pytest.mark.thorough
@@ -99,8 +100,9 @@ def test_force_matching():
     np.testing.assert_allclose(fitted, [0.0104, 3.40], rtol=0.02)  # what was put into the data
 
 
-def test_molecules():
-    np.testing.assert_allclose(load("molecules").main(), [0.0104, 3.40], rtol=1e-3)
+def test_molecules(tmp_path):
+    np.testing.assert_allclose(load("molecules").main(tmp_path / "picture.png"), [0.0104, 3.40], rtol=1e-3)
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
 def test_crossmatch():
@@ -174,11 +176,12 @@ def test_cupy_port():
     assert max(differences) < 1e-4
 
 
-def test_numpy_programs():
-    differences = load("numpy_programs").main()
+def test_numpy_programs(tmp_path):
+    differences = load("numpy_programs").main(tmp_path / "picture.png")
     assert len(differences) == 9
     for name, (largest, allowed) in differences.items():
         assert largest <= allowed, name
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("name", NEED_MORE)

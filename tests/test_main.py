@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial import KDTree as SciPyKDTree
 
 import jaxapi
-from jaxapi._demo import _airports, _comparison
+from jaxapi._demo import _airports, _comparison, _program
 
 
 def exit_code(monkeypatch, *options):
@@ -45,10 +45,16 @@ def test_json(capsys, tmp_path, monkeypatch):
     report = json.loads(capsys.readouterr().out)
     assert report["ok"] is True
     assert report["airports"] > 28_000
-    assert len(report["comparisons"]) == 5
+    assert len(report["comparisons"]) == 6
     assert all(comparison["ok"] for comparison in report["comparisons"])
     assert report["differences"] == 0
     assert report["pairs"] == report["pairs_scipy"] > 0
+    assert report["searched_by"] == "scipy"
+    assert report["brute_force"] == {"airports": 1000, "differences": 0}
+    assert report["transforms"]["ok"] is True
+    others = [other for each in report["comparisons"] for case in each["cases"] for other in case["others"]]
+    assert {other["name"] for other in others} == {"by jnp.asarray", "jax.jit", "jax.numpy", "numpy"}
+    assert not any(other["ok"] for other in others)  # with x64 mode off, and NumPy's and JAX's of today
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
@@ -63,7 +69,7 @@ def test_text_without_airportsdata(capsys, monkeypatch):
 
 def test_exit_code_tells_a_difference(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "airportsdata", None)
-    monkeypatch.setattr(jaxapi, "vecdot", lambda x1, x2, axis: 2 * np.vecdot(x1, x2, axis=axis))
+    monkeypatch.setattr(jaxapi, "vecdot", lambda x1, x2, axis=-1: 2 * np.vecdot(x1, x2, axis=axis))
     assert exit_code(monkeypatch) == 1
     assert "vecdot broadcasts, on any axis: NOT OK" in capsys.readouterr().out
 
@@ -78,6 +84,31 @@ def test_compare_sees_differences(airports):
     rows[7, 2] = -1
     moved = scipys._replace(rows=rows, distances=scipys.distances * (1 + 1e-12))
     assert _airports.compare(moved, scipys)[0] == 1
+
+
+def test_brute_force_sees_differences(airports):
+    scipys = _airports.neighbors(SciPyKDTree, airports.points)
+    assert _airports.compare_with_brute_force(scipys, airports.points, 50) == 0
+    shifted = scipys._replace(rows=np.roll(scipys.rows, 1, axis=0))
+    assert _airports.compare_with_brute_force(shifted, airports.points, 50) > 45
+    off = scipys._replace(distances=scipys.distances * (1 + 1e-8))
+    assert _airports.compare_with_brute_force(off, airports.points, 50) > 45
+
+
+@pytest.mark.thorough
+def test_clusters_of_airports(airports, capsys):
+    cluster = pytest.importorskip("sklearn.cluster")
+    report = _program.run_airports(airports, None, print)
+    radius = _program.CLUSTER_KM / _airports.EARTH_RADIUS_KM
+    expected = cluster.DBSCAN(eps=radius, min_samples=_program.CLUSTER_SIZE).fit(airports.points).labels_
+    assert report["clusters"] == expected.max() + 1 > 100
+    assert "searched by SciPy's tree" in capsys.readouterr().out
+
+
+def test_what_a_library_raises_is_what_it_gives():
+    other = _comparison._other("other", lambda: np.ones(2) @ np.ones(3), 1.0, 0)
+    assert other == ("other", "ValueError", False)
+    assert _comparison._other("other", lambda: np.float64(1), np.float64(1), 0).ok
 
 
 def test_the_same_values_of_another_dtype_or_shape_differ():

@@ -15,7 +15,7 @@ import numpy as np
 from ._dtypes import WIDE, x64_for, x64_mode
 from ._traces import eagerly, is_jax_array
 
-__all__ = ["Operands", "constant", "may_be_kept", "positions"]
+__all__ = ["Operands", "constant", "may_be_kept", "positions", "repeated"]
 
 _MANY = 4096  # of each
 _SMALL = 64  # bytes of an array of NumPy's
@@ -63,10 +63,12 @@ class Operands:
         """Take what `jax.jit` is given."""
         names = list(inspect.signature(function).parameters)
         static = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
+        positions: set[int] = set()
         for numbers in (static_argnums, donate_argnums):
-            static |= {names[i] for i in ([numbers] if isinstance(numbers, int) else numbers)}
+            positions |= {numbers} if isinstance(numbers, int) else {*numbers}
+        static |= {name for i, name in enumerate(names) if i in positions}
         self._others = frozenset(static)
-        self._other_positions = frozenset(i for i, name in enumerate(names) if name in static)
+        self._other_positions = frozenset(positions | {names.index(name) for name in static})
 
     def on_device(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
         """Return the arguments of a call outside of transformations, with numbers as arrays."""
@@ -77,8 +79,8 @@ class Operands:
         device = _device_of(args)
         all_args = list(args)
         for i in positions:
-            all_args[i] = _repeated(args[i], device)
-        return tuple(all_args), kwargs | {name: _repeated(kwargs[name], device) for name in names}
+            all_args[i] = repeated(args[i], device)
+        return tuple(all_args), kwargs | {name: repeated(kwargs[name], device) for name in names}
 
 
 def _is_number(x: Any) -> bool:
@@ -107,7 +109,7 @@ def _device_of(args: tuple[Any, ...]) -> Any:
     return jax.config.jax_default_device
 
 
-def _repeated(value: Any, device: Any) -> Any:
+def repeated(value: Any, device: Any) -> Any:
     """Return a number, or its array if it was used before: of its dtype, weak for Python's, bound nowhere."""
     kind: Any = type(value)
     is_pythons = kind in _PYTHON

@@ -67,6 +67,14 @@ def is_cpu(device: Any) -> bool:
     return bool(device.platform == "cpu")
 
 
+def default_device() -> jax.Device:
+    """Return the device on which JAX puts new arrays."""
+    device: Any = jax.config.jax_default_device
+    if isinstance(device, str):  # a platform's name
+        return jax.local_devices(backend=device)[0]
+    return device or jax.local_devices()[0]
+
+
 def gpu_of(array: Any) -> jax.Device | None:
     """Return the GPU that holds an array; None if it is traced, elsewhere or on several."""
     if is_traced(array) or not _on_gpu() or len(array.sharding.device_set) > 1:

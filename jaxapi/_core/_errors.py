@@ -116,7 +116,12 @@ def _reworded(error: Exception, text: str) -> Exception:
 
 
 def whole_number(number: Any, name: str) -> int:
-    """Return the integer argument ``name``, which shapes a program, as a Python int."""
+    """Return the integer argument ``name``, which shapes a program, as a Python int.
+
+    A dimension that is not known, by which JAX traces a program for several lengths, stays one.
+    """
+    if hasattr(number, "dimension_as_value"):
+        return number
     try:
         return operator.index(number)
     except jax.errors.TracerIntegerConversionError as error:

@@ -54,14 +54,17 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
     """
     x = lax.stop_gradient(x)
     values = lax.stop_gradient(values)
-    n = x.shape[0]
-    if not isinstance(n, int):  # in a program exported for all lengths
+    n: Any = x.shape[0]
+    most = getattr(n, "most", n)  # of rows whose number is not known, but up to which
+    if not isinstance(most, int):  # in a program exported for all lengths
         return jnp.searchsorted(x, values, side=side)
-    index_dtype = index_dtype_for(n)
-    bits = n.bit_length()
+    index_dtype = index_dtype_for(most)
+    bits = most.bit_length()
     if not bits:
         return jnp.zeros(values.shape, index_dtype)
     highest = np.asarray(1 << (bits - 1), index_dtype)
+    is_known = isinstance(n, int)
+    n = n if is_known else jnp.asarray(n).astype(index_dtype)
 
     def with_bit(below: jax.Array, step: Any) -> jax.Array:
         tried = below + step
@@ -82,7 +85,7 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
 
         return lax.fori_loop(0, bits, with_next_bit, below)
 
-    is_long_search = not isinstance(values.size, int) or values.size * bits > n
+    is_long_search = not is_known or not isinstance(values.size, int) or values.size * bits > n
     # By the barrier they are computed once, not with each step.
     sorted_keys = lax.optimization_barrier(keys_of(x)) if is_long_search else None
     keys = keys_of(values)

@@ -71,5 +71,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
             alone = inside  # by an XLA that has another set of options
             return inside(*args, **kwargs)
 
+    static = options.get("static_argnums", ())
     run.jitted = jitted  # type: ignore[attr-defined]
+    run.static_argnums = frozenset([static] if isinstance(static, int) else static)  # type: ignore[attr-defined]
     return run

@@ -9,11 +9,21 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-__all__ = ["Airports", "Neighbors", "compare", "load", "neighbors", "to_km"]
+__all__ = [
+    "SAMPLE",
+    "Airports",
+    "Neighbors",
+    "compare",
+    "compare_with_brute_force",
+    "load",
+    "neighbors",
+    "to_km",
+]
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
 PAIR_KM = 10.0
 REPEATS = 5
+SAMPLE = 1000  # airports that are compared with brute force
 
 
 class Airports(NamedTuple):
@@ -92,3 +102,17 @@ def compare(ours: Neighbors, scipys: Neighbors) -> tuple[int, float]:
     relative = np.divide(error, scipys.distances, out=np.zeros_like(error), where=scipys.distances > 0)
     count = int(np.sum(off | other_row)) + int(ours.pairs != scipys.pairs)
     return count, float(relative.max())
+
+
+def compare_with_brute_force(ours: Neighbors, points: np.ndarray, sample: int = SAMPLE) -> int:
+    """Count the differences from all distances of some airports, computed one after the other."""
+    count = 0
+    for row in np.random.default_rng(0).choice(len(points), sample, replace=False):
+        distances = np.linalg.norm(points - points[row], axis=1)
+        named = distances[ours.rows[row]]  # as far as they are said to be, and not the airport itself
+        distances[row] = np.inf
+        nearest = np.sort(np.partition(distances, 3)[:3])
+        found = ours.distances[row]
+        is_same = np.allclose([found, named], nearest, rtol=1e-9, atol=1e-15) and row not in ours.rows[row]
+        count += not is_same
+    return count

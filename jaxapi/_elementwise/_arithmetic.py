@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from .._core._docs import of_standard
@@ -259,21 +260,28 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if type(x2) is int:
         if x2 < 0 and jnp.issubdtype(jnp.result_type(x1), jnp.integer):
             raise ValueError("integers to a negative integer power are no integers: make them floats first")
-        if -_MOST_FACTORS <= x2 <= _MOST_FACTORS and isinstance(x1, jax.Array) and x1.dtype != bool:
-            return _multiplied(x1, x2)
-    return _pow(*as_operands(x1, x2))
+        if isinstance(x1, jax.Array) and has_few_factors(x1.dtype, x2):
+            return multiplied(x1, x2)
+    return raised(*as_operands(x1, x2))
 
 
 _MOST_FACTORS = 4  # multiplied, they take a tenth of the time of a power
 
 
+def has_few_factors(dtype: np.dtype, exponent: Any) -> bool:
+    """Whether a power of an array is `multiplied`."""
+    return type(exponent) is int and -_MOST_FACTORS <= exponent <= _MOST_FACTORS and dtype.kind != "b"
+
+
 @functools.partial(compiled, static_argnums=1, inline=True)
-def _multiplied(x1, exponent):
+def multiplied(x1, exponent):
+    """Return the power to an int that is part of the program."""
     return jnp.pow(x1, exponent)
 
 
 @functools.partial(compiled, inline=True)
-def _pow(x1, x2):
+def raised(x1, x2):
+    """Return the power by a program for all exponents."""
     check_broadcast("pow", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
     dtype = jnp.result_type(x1, x2)

@@ -35,7 +35,7 @@ from ._spacing import (
     working_dtype,
 )
 
-__all__ = ["arange", "linspace", "spaced_as_numpys"]
+__all__ = ["arange", "counted", "linspace", "spaced_as_numpys"]
 
 
 def arange(
@@ -121,7 +121,7 @@ def arange(
     first_two = _first_two(first, step, length, dtype)
     is_counted = first == 0 and not np.signbit(first) and step == 1
     if is_counted:  # no values to send to the device
-        values = in_own_width(_counted, length, dtype)
+        values = in_own_width(counted, length, dtype)
     else:
         values = in_own_width(_arange, first_two, length, dtype)
     return put(values, device)
@@ -276,7 +276,8 @@ def _first_two(first, step, length: int, dtype: np.dtype) -> np.ndarray:
 
 
 @partial(compiled, static_argnums=(0, 1))
-def _counted(length: int, dtype: np.dtype) -> Array:
+def counted(length: int, dtype: np.dtype) -> Array:
+    """Return the integers from 0 on."""
     return jnp.arange(length, dtype=dtype)
 
 

@@ -10,13 +10,17 @@ import numpy as np
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, compiled
 from .._core._typing import Array, ArrayLike
+from .._missing import hints_at_arguments
 from ..spatial import KDTree
+from ..spatial._cells._arguments import periodic_flags
+from ..spatial._cells._parameters import are_parameters, vectors_of
 from ._arguments import as_numbers, as_places, real_dtype, restored, row_count, stored, wider
 from ._devices import layout_of, on_devices_of
 
 __all__ = ["NearestNDInterpolator"]
 
 
+@hints_at_arguments
 @jax.tree_util.register_pytree_node_class
 class NearestNDInterpolator:
     """Interpolate scattered data in N >= 2 dimensions by the value of the nearest point.
@@ -101,6 +105,7 @@ class NearestNDInterpolator:
                 points = _rescaled(points, self._offset, self._scale)
                 if options.get("cell") is not None:
                     cell = as_places(options["cell"], "cell", points.dtype)
+                    cell = _as_vectors(cell, options.get("periodic", True), points.shape[1])
                     options["cell"] = _of_unit_cube(cell, self._scale)
         self._tree = KDTree(points, **options)
         self._values = values
@@ -222,6 +227,13 @@ def _unit_cube(points, count):
 def _rescaled(points, offset, scale):
     dtype = wider(points.dtype, scale.dtype)
     return (points.astype(dtype) - offset.astype(dtype)) / scale.astype(dtype)
+
+
+def _as_vectors(cell, periodic, m: int):
+    """Return the vectors of a cell that is given by lengths, or by lengths and angles."""
+    if not are_parameters(cell.shape, m):
+        return cell
+    return vectors_of(cell, periodic_flags(periodic, m))
 
 
 def _of_unit_cube(cell, scale):

@@ -11,6 +11,7 @@ from jax import lax
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, is_traced
 from .._core._typing import Array, ArrayLike
+from .._missing import hints_at_arguments
 from ..spatial import KDTree
 from ..spatial._arguments import real_number
 from ._arguments import (
@@ -40,6 +41,7 @@ from ._systems import (
 __all__ = ["RBFInterpolator"]
 
 
+@hints_at_arguments
 @jax.tree_util.register_pytree_node_class
 class RBFInterpolator:
     """Interpolate scattered data in N >= 1 dimensions by radial basis functions.
@@ -405,7 +407,7 @@ def _degree_of(degree: int | None, kernel: str) -> int:
             f"`degree` should not be below {least} except -1 when `kernel` is '{kernel}'.The interpolant may "
             "not be uniquely solvable, and the smoothing parameter may have an unintuitive effect.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,  # where an interpolator was asked for
         )
     return degree
 

@@ -8,11 +8,13 @@ import typing as _typing
 import jaxapi as _plain
 
 from .._missing import says_what_to_write as _says_what_to_write
-from . import fft, interpolate, linalg, spatial
+from . import fft, interpolate, lib, linalg, spatial
 from ._array import Array
 from ._at import add_at as _add_at
+from ._batches import deferred
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
+from ._padding import pad
 from ._sharing import arange, asarray, astype, empty, from_dlpack, reshape
 from ._wrap import wrap_namespace as _wrap_namespace
 
@@ -21,13 +23,16 @@ __all__ = [
     "arange",
     "asarray",
     "astype",
+    "deferred",
     "empty",
     "fft",
     "from_dlpack",
     "fuse",
     "grad",
     "interpolate",
+    "lib",
     "linalg",
+    "pad",
     "reshape",
     "spatial",
     "value_and_grad",

@@ -20,10 +20,11 @@ from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
+from ._batches import Pending, is_recording, lend
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
 from ._capacity._slices import has_many_rows
-from ._elementwise import ELEMENTWISE
+from ._elementwise import ELEMENTWISE, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, plain_selection, read, selection_of, write
@@ -61,8 +62,8 @@ from ._operators import (
     XOR,
     Operator,
 )
-from ._selection import Selection, one_program_suffices, put, put_own, take
-from ._storage import Storage, duplicate
+from ._selection import Part, Selection, one_program_suffices, put, put_own, take
+from ._storage import Storage, duplicate_line
 from ._views import View
 
 __all__ = [
@@ -81,7 +82,7 @@ __all__ = [
     "rows_or_value",
     "shared",
 ]
-__all__ += ["unwrap", "view_of", "wrap", "wrap_rows"]
+__all__ += ["unwrap", "view_of", "wrap", "wrap_rows", "written"]
 
 _HOST_OF_DLPACK = 1  # kDLCPU
 # JAX's functions that ask for a `__jax_array__` only to say that they do not call it.
@@ -160,9 +161,11 @@ def _changed_by_jax(array: "Array", other: Any, by: Operator) -> Any:
     has_room = view is not None and view.is_selection and view.owner._has_room()
     if has_room and _changed_part_in_room(array, other, by):
         return array
-    operand = other._value if isinstance(other, Array) else by.operand(other)
+    operand = other._operand() if isinstance(other, Array) else by.operand(other)
     if operand is NotImplemented:
         return NotImplemented
+    if type(operand) is Part:
+        operand = operand.taken()
     used = _used_in_place(array, by, operand)
     if view and view.is_selection:
         array._check_writeable()
@@ -184,7 +187,7 @@ def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
         return False
     operand: Any = _operand_with_room(other, by)
     own: Any = array._rows()
-    values = None if operand is NotImplemented else aligned((own, operand), len(own.value))
+    values = None if operand is NotImplemented else aligned((own, operand), len(own.memory))
     if values is None:
         return False
     used = _used_in_place(array, by, operand)
@@ -203,7 +206,7 @@ def _operand_with_room(other: Any, by: Operator) -> Any:
     if not isinstance(other, Array):
         return by.operand(other)
     rows = other._rows()
-    return other._value if rows is None else rows
+    return other._current if rows is None else rows
 
 
 def _changed_part_in_room(array: "Array", other: Any, by: Operator) -> bool:
@@ -244,7 +247,7 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
             made_rows = None if rows is None else computed(of_values, (rows,))
             if made_rows is not None:
                 return wrap_rows(made_rows, self._module)
-            made = of_values(self._value)
+            made = statement(of_values, (self._operand(),))
             return wrap(made, self._module, is_scalar=not made.ndim)
 
     return operate
@@ -395,10 +398,8 @@ class Array(Storage):
         return not self._view or layout_of(self).flags.c_contiguous
 
     def _part(self, selection: Selection) -> Any:
-        if (
-            0 in selection.shape or self._is_scalar
-        ):  # perhaps along a new axis, of which the owner knows nothing
-            return wrap(take(self._value, selection), self._module)
+        if 0 in selection.shape or self._is_scalar:  # perhaps along a new axis, which the owner has not
+            return wrap(take(self._current_with_room, selection), self._module)
         part = view_of(*self._selection_in_owner(selection), module=self._module)
         part._is_read_only = self._is_read_only
         return part
@@ -477,8 +478,12 @@ class Array(Storage):
             self._check_is_memory(ValueError)
             return np.asarray(self._handed_out(), dtype=dtype, copy=False)
         if self._view is not None and self._is_read_with_owner():
-            owner: Any = np.asarray(self._owner._value)
+            owner = np.asarray(self._owner)
             return np.array(layout_of(self, owner.reshape(-1)), dtype=dtype)
+        buffer = self._living_buffer()
+        if buffer is not None and not is_cut_as_view(buffer._value):  # else a program for each length
+            rows = buffer.rows()
+            return np.array(np.asarray(rows.value)[: rows.count], dtype=dtype)
         return np.array(self._value, dtype=dtype)
 
     def _is_read_with_owner(self) -> bool:
@@ -489,10 +494,8 @@ class Array(Storage):
                 return False
             view = view.owner._view
         owner = self._owner
-        if owner._buffer is not None and not is_cut_as_view(owner._buffer._value):
-            return False
         is_small = owner.nbytes <= _READ_AS_A_WHOLE
-        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._typed)
+        return (is_small or owner.size <= 2 * self.size) and not is_traced(owner._memory)
 
     def __dlpack__(
         self,
@@ -735,17 +738,27 @@ class Array(Storage):
                 else:
                     return as_read(part, self._module)
         if isinstance(key, _ARRAYS):
-            part = _selecting().read_by_array(self, key)
+            with mode_of(self._module):
+                part = _selecting().read_by_array(self, key)
+            if part is not None:
+                return part
+        if _has_arrays(key) and any_may_have_room((self, key)) and not is_recording():
+            part = _selecting().read_at(self, key)
             if part is not None:
                 return part
         keys, position, selection = _parsed(key, self.shape)
         if selection is not None:
             return self._part(selection)
+        with mode_of(self._module):
+            return self._read(keys, position)
+
+    def _read(self, keys: tuple, position: list[int] | None) -> Any:
+        """Return an element, or what a key with arrays selects."""
         if position is not None:  # a copy, as NumPy's scalars are
             owner, position = self._position_in_owner(position)
-            element = take(owner._value_with_room, Selection(tuple(position), ()))
+            element = take(owner._current_with_room, Selection(tuple(position), ()))
             return _wrap_apart(element, owner, is_scalar=True)
-        made = read(self._value, keys)
+        made = read(self._current, keys)
         return wrap(made, self._module, is_scalar=not made.ndim and ... not in keys)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
@@ -761,18 +774,22 @@ class Array(Storage):
             self._write_by_jax(key, value)
 
     def _write_by_jax(self, key: Any, value: Any) -> None:
-        if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value)):
+        if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value) or is_recording()):
             self._check_writeable()
             if _writing().write_where(self, key, value):
+                return
+        if _has_arrays(key) and any_may_have_room((self, key)) and not is_recording():
+            self._check_writeable()
+            if _writing().write_at(self, key, value):
                 return
         keys, position, selection = _parsed(key, self.shape)
         if position is not None:
             owner, position = self._position_in_owner(position)
             self._check_writeable()
-            owner._replace_part(put, Selection(tuple(position), ()), unwrap(value))
+            owner._replace_part(put, Selection(tuple(position), ()), written(value))
             return
         if selection is None or 0 in selection.shape or self._host is not None:
-            self._rewrite(write, keys, unwrap(value))
+            self._rewrite(write, keys, written(value))
             return
         owner, selection = self._selection_in_owner(selection)
         if not isinstance(value, Array) or not value._view or not value._view.selects(owner, selection):
@@ -815,7 +832,7 @@ class Array(Storage):
         own = self._operand() if takes_parts else self._value
         operands = (operand, own) if is_reflected else (own, operand)
         module = self._module_with(other)
-        made = self._variant_of(by, operand, module, is_reflected).of_values(*operands)
+        made = statement(self._variant_of(by, operand, module, is_reflected).of_values, operands)
         return wrap(made, module, is_scalar=not made.ndim)
 
     def _module_with(self, other: Any) -> str:
@@ -844,9 +861,9 @@ class Array(Storage):
         if own is None and operand is None:
             return None
         if own is None:
-            own = self._value
+            own = self._current
         if operand is None:
-            operand = other._value if isinstance(other, Array) else by.operand(other)
+            operand = other._current if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return None
         function = self._variant_of(by, operand, module, is_reflected).of_values
@@ -1194,6 +1211,7 @@ class Array(Storage):
         for name in ("_host", "_is_read_only", "_is_scalar", "_module", "_shared", "_view"):
             setattr(array, name, getattr(self, name))
         array._buffer = None
+        array._pending = None
         if self._host is None and not self._view:
             array._value = self._value
             array._lock = self._lock
@@ -1208,14 +1226,16 @@ _ELSEWHERE = object()  # in place of what is not in the host's memory
 
 def may_have_room(x: Any) -> bool:
     """Whether something is an array that has a buffer, or may be a view of one that has."""
-    return type(x) is Array and (x._buffer is not None or x._view is not None)
+    if type(x) is not Array:
+        return False
+    return x._buffer is not None or (x._view is not None and x._view.may_have_rows())
 
 
 def any_may_have_room(args: Sequence[Any]) -> bool:
     """Whether there is such an array among arguments, or in a list or a tuple among them."""
     for x in args:
         if type(x) is Array:
-            if x._buffer is not None or x._view is not None:
+            if may_have_room(x):
                 return True
         elif type(x) in (list, tuple) and any(map(may_have_room, x)):
             return True
@@ -1225,6 +1245,12 @@ def any_may_have_room(args: Sequence[Any]) -> bool:
 def rows_of(x: Any) -> Rows | None:
     """Return the rows of an array that has room, where arrays may have it (`is_possible`); else None."""
     return x._rows_if_possible() if isinstance(x, Array) else None
+
+
+def _has_arrays(key: Any) -> bool:
+    """Whether there are arrays, or lists, in a key."""
+    parts = key if type(key) is tuple else (key,)
+    return any(isinstance(k, _ARRAYS_AND_LISTS) for k in parts)
 
 
 def rows_or_value(x: Any, ndim: int | None = None) -> Any:
@@ -1238,26 +1264,31 @@ def rows_or_value(x: Any, ndim: int | None = None) -> Any:
 def _write_part(owner: Array, selection: Selection, value: Any) -> None:
     """Write to what is selected; a view is read by the program that writes, where that is possible."""
     if type(value) is not Array or value._view is None:
-        owner._replace_part(put, selection, unwrap(value))
+        owner._replace_part(put, selection, written(value))
     elif value._owner is not owner:
         owner._replace_part(put, selection, value._operand())
     elif _is_part_for_a_program(value._view, owner):
         owner._replace_part(put_own, selection, value._view.part)
     else:
-        owner._replace_part(put, selection, unwrap(value))
+        owner._replace_part(put, selection, written(value))
+
+
+def written(value: Any) -> Any:
+    """Return what is written to an array, which may be pending."""
+    return value._current if type(value) is Array else lend(unwrap(value))
 
 
 def _is_part_for_a_program(view: View, owner: Array) -> bool:
     """Whether a view selects of an array itself, not of a view of it, and one program can copy that there."""
     if not view.is_selection or view.owner is not owner or owner._host is not None:
         return False
-    return one_program_suffices(owner._value_with_room)
+    return one_program_suffices(owner._current_with_room)
 
 
 def _is_transpose_with_room(x: Any) -> bool:
-    """Whether an array is a view of a matrix that has a buffer: its transpose."""
+    """Whether an array is a view of another one that has a buffer: a matrix whose columns are its rows."""
     view = x._view if type(x) is Array else None
-    return view is not None and view.owner._buffer is not None and view.is_transpose
+    return view is not None and view.owner._buffer is not None and view.has_rows_as_columns
 
 
 def _is_on_cpu(array: Array) -> bool:
@@ -1347,7 +1378,11 @@ _new = object.__new__
 def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     """Make an array of a value whose memory nobody else has, unless by reference to the same object."""
     array = _new(Array)
-    array._value = value
+    if type(value) is Pending:
+        array._pending = value
+    else:
+        array._value = value
+        array._pending = None
     array._buffer = None
     array._host = None
     array._is_read_only = False
@@ -1362,13 +1397,14 @@ def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
 def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
     """Make an array of rows whose buffer nobody else has, unless by reference to the same object."""
     count = rows.count
-    if count == len(rows.value):
-        return wrap(rows.value, module)
-    if is_exact(count) or not dtype_may_have_room(rows.value.dtype) or not has_int32_positions(rows.value):
+    if count == len(rows.memory):
+        return wrap(rows.memory, module)
+    if is_exact(count) or not dtype_may_have_room(rows.dtype) or not has_int32_positions(rows.memory):
         return wrap(rows.exact(), module)
     buffer = Buffer(rows)
     array = _new(Array)
     array._buffer = buffer
+    array._pending = None
     array._host = None
     array._is_read_only = False
     array._is_scalar = False
@@ -1382,6 +1418,7 @@ def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
 def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
     """Make an array of the host's memory."""
     array = _new(Array)
+    array._pending = None
     array._buffer = None
     array._host = host
     array._is_read_only = False
@@ -1393,6 +1430,7 @@ def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
 
 
 _ARRAYS = (Array, jax.Array, np.ndarray)
+_ARRAYS_AND_LISTS = (*_ARRAYS, list)
 _WIDE = 8  # bytes
 
 
@@ -1435,6 +1473,7 @@ def view_of(
     """Return a part of an array as a view, or all of it, perhaps in another shape."""
     array = _new(Array)
     array._view = View(owner, part, shape, component)
+    array._pending = None
     array._buffer = None
     array._host = None
     array._shared = False
@@ -1479,7 +1518,7 @@ def layout_of(array: Array, memory: np.ndarray | None = None) -> np.ndarray:
 
 def shared(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     """Make an array of a value whose memory others may have."""
-    array = wrap(value, module, is_scalar)
+    array = wrap(lend(value), module, is_scalar)
     array._shared = True
     return array
 
@@ -1490,14 +1529,14 @@ def copied(source: Array) -> Any:
         return from_host(source._host.copy(), source._module, source._is_scalar)
     rows = source._rows()
     if rows is not None:
-        return wrap_rows(Rows(duplicate(rows.value), rows.count), source._module)
-    return _wrap_apart(source._value, source._owner, source._is_scalar, source._module)
+        return wrap_rows(Rows(duplicate_line(rows.memory), rows.count), source._module)
+    return _wrap_apart(source._current, source._owner, source._is_scalar, source._module)
 
 
-def _wrap_apart(value: jax.Array, owner: Array, is_scalar: bool = False, module: str | None = None) -> Any:
+def _wrap_apart(value: Any, owner: Array, is_scalar: bool = False, module: str | None = None) -> Any:
     """Make an array of what was read of another one, which may be all of that."""
-    is_all = owner._host is None and owner._buffer is None and value is owner._value
-    return wrap(duplicate(value) if is_all else value, module or owner._module, is_scalar)
+    is_all = owner._host is None and owner._buffer is None and owner._holds(value)
+    return wrap(duplicate_line(value) if is_all else value, module or owner._module, is_scalar)
 
 
 def unwrap(x):
@@ -1545,7 +1584,7 @@ def _starts_of(value: jax.Array) -> list[int]:
 
 def _plain_key(key):
     if isinstance(key, Array):
-        return key._value
+        return key._current
     kind = type(key)
     if kind is tuple:
         return tuple(map(_plain_key, key))

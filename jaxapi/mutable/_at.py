@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ._array import Array, may_have_room, unwrap
+from ._array import Array, may_have_room, written
+from ._batches import takes_pending
 from ._capacity._writing import accumulate_rows
 from ._indexing import accumulate
 
@@ -19,6 +20,7 @@ def add_at(namespace: dict[str, Any]) -> None:
 
 
 def _at(name: str, how: str):
+    @takes_pending
     def write(value, key, new, made):
         return accumulate(value, key, new, made, how)
 
@@ -26,7 +28,7 @@ def _at(name: str, how: str):
         if not isinstance(a, Array):
             raise TypeError(f"{name}.at writes to a jaxapi.mutable.Array, got {type(a).__name__}")
         if not (may_have_room(indices) and accumulate_rows(a, indices, b, how)):
-            a._rewrite(write, unwrap(indices), unwrap(b))
+            a._rewrite(write, written(indices), written(b))
 
     at.__doc__ = f"Do ``a[indices] = {name}(a[indices], b)``, once for each index that comes again."
     return at

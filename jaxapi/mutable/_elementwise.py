@@ -1,5 +1,6 @@
 """NumPy's functions of each element, of values of JAX, in the dtypes that NumPy has for theirs."""
 
+import functools
 import math
 from typing import Any
 
@@ -13,6 +14,7 @@ from .._core._constants import constant
 from .._core._dtypes import (
     NARROWED,
     WIDE,
+    default_dtype,
     is_lowered_narrow,
     is_numpys,
     lacks_64_bits,
@@ -22,20 +24,25 @@ from .._core._dtypes import (
 )
 from .._core._errors import numpy_error
 from .._core._programs import compiled, in_a_trace
+from .._elementwise._arithmetic import has_few_factors, multiplied, raised
 from .._elementwise._division import float_floor_divide
+from .._hints import RENAMED
 from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
-from .._missing import _RENAMED
+from .._searching import choose
+from ._batches import Pending, concrete, is_recording, kind_of, recorded
 from ._promotion import cast
-from ._selection import Part, computed_of_parts
+from ._selection import Part, computed_of_parts, line_of_parts, operand_kinds, program_of_parts
 
-__all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "may_raise"]
+__all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase", "chosen", "may_raise"]
+__all__ += ["statement"]
 
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
 # XLA's lose bits of float16, and NumPy's compute in float32.
 _COARSE = ("exp2", "log2", "log10", "logaddexp2")
+_LINES_KEPT = 1024  # of each function
 _COMPARISONS = frozenset(["equal", "greater", "greater_equal", "less", "less_equal", "not_equal"])
 
 
@@ -47,9 +54,24 @@ class Elementwise:
         self.name = name
         self._function = function
         self.numpys = numpys
+        self._line_program = functools.lru_cache(_LINES_KEPT)(self._make_line_program)
 
-    def __call__(self, *operands: Any, dtype: np.dtype | None = None, casting: Any = "same_kind") -> Any:
-        """Compute in NumPy's dtypes, or as if the result was of ``dtype``."""
+    def __call__(
+        self,
+        *operands: Any,
+        dtype: np.dtype | None = None,
+        casting: Any = "same_kind",
+        may_wait: bool = False,
+    ) -> Any:
+        """Compute in NumPy's dtypes, or as if the result was of ``dtype``; where it may, as a line."""
+        waits = may_wait and self.numpys.nout == 1 and is_recording()
+        if waits and self.name != "power":
+            made = self._as_line(operands, dtype, casting)
+            if made is not None:
+                return made
+            waits = False
+        if not waits:
+            operands = tuple([concrete(x) for x in operands])
         if _NUMBERS.issuperset(map(type, operands)):
             operands = tuple(jaxapi.asarray(x) for x in operands)
         elif self.name in _COMPARISONS and int in map(type, operands):
@@ -65,22 +87,55 @@ class Elementwise:
         loop, is_direct = _plan(self.name, kinds, dtype, casting, x64_mode())
         try:
             if is_direct:
-                result = self._computed(self._with_constants(operands, loop))
+                result = self._computed(self._with_constants(operands, loop), waits)
             else:
                 with x64_for(*loop):
-                    result = self._function(*self._cast(_read(operands), loop))
+                    result = self._computed_in(operands, loop, waits)
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
         if loop is None or (self.numpys.nout == 1 and result.dtype == loop[-1]):
             return result
         with x64_for(*loop):
             if self.numpys.nout == 1:
-                return result.astype(loop[-1])
+                return cast(result, loop[-1]) if type(result) is Pending else result.astype(loop[-1])
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
-    def _computed(self, operands):
+    def _as_line(self, operands, dtype, casting):
+        """Return the result as a line of a batch, or None where a call is needed, which may raise.
+
+        It is not for powers: their numbers are parts of their programs.
+        """
+        try:
+            if _NUMBERS.issuperset(map(type, operands)):
+                operands = tuple([constant(x, default_dtype(type(x))) for x in operands])
+            if x64_mode():
+                return line_of_parts(self._line_program, (True, dtype, casting), operands)
+            with x64_for(*[x.dtype for x in operands if hasattr(x, "dtype")]):
+                return line_of_parts(self._line_program, (False, dtype, casting), operands)
+        except (OverflowError, TypeError, ValueError):
+            return None
+
+    def _make_line_program(self, plan, layouts, kinds, is_x64):
+        """Return the program of a line for operands of these kinds; None where their values count."""
+        wide, dtype, casting = plan
+        of_operands = operand_kinds(layouts, kinds)
+        given = tuple([_kind_of_operand(kind) for kind in of_operands])
+        if _PYTHON.issuperset(given) or (self.name in _COMPARISONS and _are_unlike_integers(given)):
+            return None
+        loop, is_direct = _plan(self.name, given, dtype, casting, wide)
+        if loop is None or not (is_x64 or WIDE.isdisjoint(loop)):
+            return None
+        dtypes = iter([dtype for dtype, kind in zip(loop, of_operands, strict=False) if type(kind) is type])
+        kinds_of_line = [kind_of((), next(dtypes)) if type(kind) is type else kind for kind in kinds]
+        function = self._function if is_direct else _in_dtypes(self, loop)
+        program = program_of_parts(function, layouts, tuple(kinds_of_line))
+        return program if program.kinds[0].dtype == loop[-1] else None
+
+    def _computed(self, operands, waits):
         """Compute with operands of their dtypes; parts of arrays are read by the program that does."""
+        if waits:
+            return _power_line(*_taken(operands))
         types_of_operands = {*map(type, operands)}
         if Part not in types_of_operands:
             return self._function(*operands)
@@ -88,6 +143,17 @@ class Elementwise:
         if depends_on_numbers:  # which a program would not know
             return self._function(*_read(operands))
         return computed_of_parts(self._function, operands)
+
+    def _computed_in(self, operands, loop, waits):
+        """Compute with operands that are cast first."""
+        if waits:
+            return _power_line(*self._cast(_taken(operands), loop))
+        return self._function(*self._cast(_read(operands), loop))
+
+    def of_arrays(self, operands, loop):
+        """Compute in the dtypes of a loop, in a program of its own."""
+        made = self._function(*self._cast(operands, loop))
+        return made.astype(loop[-1])
 
     def _with_constants(self, operands, loop):
         """Return operands with numbers as arrays on the device, where statements run one by one."""
@@ -133,8 +199,47 @@ class Elementwise:
 
 
 def _read(operands):
-    """Return operands with parts as arrays of their own."""
+    """Return operands as arrays of their own."""
+    return [concrete(x) for x in _taken(operands)]
+
+
+def _taken(operands):
+    """Return the same, which may be pending."""
     return [x.taken() if type(x) is Part else x for x in operands]
+
+
+def statement(function: Any, operands: Any) -> Any:
+    """Return what a function of each element makes, which may be pending."""
+    if isinstance(function, Elementwise):
+        return function(*operands, may_wait=True)
+    if isinstance(function, OfBase):
+        base, exponent = operands
+        return function(base, exponent, may_wait=True)
+    if getattr(function, "takes_pending", False):
+        return function(*operands)
+    return function(*_read(operands))
+
+
+class OfBase:
+    """A function of two operands that is one of the first: what a power is by a number of NumPy's."""
+
+    def __init__(self, name: str):
+        """Take the name of NumPy's ufunc."""
+        self._function = ELEMENTWISE[name]
+
+    def __call__(self, base: Any, exponent: Any, may_wait: bool = False) -> Any:
+        """Compute, where it may as a line of a batch."""
+        return self._function(base, may_wait=may_wait)
+
+
+@functools.lru_cache
+def _in_dtypes(elementwise: "Elementwise", loop: tuple[np.dtype, ...]):
+    """Return the function of arrays that are cast to the dtypes of a loop first."""
+
+    def of_arrays(*operands):
+        return elementwise.of_arrays(operands, loop)
+
+    return of_arrays
 
 
 def _are_unlike_integers(kinds) -> bool:
@@ -158,6 +263,13 @@ def may_raise(name: str, array: Any, x: Any) -> bool:
 _PYTHON = frozenset([int, float, complex])
 _NUMBERS = _PYTHON | {bool}
 _WEAK = {"i": int, "u": int, "f": float, "c": complex}
+
+
+def _kind_of_operand(kind):
+    """Return the same of what a line is compiled for."""
+    if type(kind) is type:
+        return np.dtype(bool) if kind is bool else kind
+    return _WEAK.get(kind.dtype.kind, kind.dtype) if kind.weak_type else kind.dtype
 
 
 def _kind_of(x):
@@ -346,6 +458,25 @@ def _power(x, y):
     return jaxapi.pow(x, y)
 
 
+def _power_line(x, y):
+    """Return the same as a line of a batch."""
+    is_number = not isinstance(y, (jax.Array, Pending)) and np.ndim(y) == 0
+    if not is_number or not hasattr(x, "dtype"):
+        return _raised(scalar_like(x, y), scalar_like(y, x))
+    if x.dtype.kind == "f" and y == 0.5:
+        return ELEMENTWISE["sqrt"](x, may_wait=True)
+    if x.dtype.kind in "fc" and y == 2:
+        return ELEMENTWISE["square"](x, may_wait=True)
+    if may_raise("power", x, y):
+        return jaxapi.pow(concrete(x), y)  # which raises
+    return _multiplied(x, y) if has_few_factors(x.dtype, y) else _raised(x, scalar_like(y, x))
+
+
+chosen = recorded(choose)  # the elements of one array or another
+_multiplied = recorded(multiplied)
+_raised = recorded(raised)
+
+
 def _spacing(x):
     return jnp.where(jnp.isinf(x), jnp.nan, jnp.spacing(x))
 
@@ -364,7 +495,7 @@ def _floors(x, y):
 
 
 def _function_of(name: str):
-    found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
+    found = getattr(jaxapi, RENAMED["jaxapi"].get(name, name), None)
     unlike = {
         "divmod": lambda x, y: (_floor_divide(x, y), jaxapi.remainder(x, y)),
         "exp2": _exp2,

@@ -7,10 +7,11 @@ import functools
 import os
 
 import jax
+from jax.sharding import get_abstract_mesh
 
 from .._core._programs import traces
 
-__all__ = ["cpu", "is_default", "is_eager", "is_on", "set_on"]
+__all__ = ["checks_programs", "cpu", "is_by_jax", "is_default", "is_eager", "is_on", "set_on"]
 
 _config = jax.config
 _is_on: bool | None = None  # not known before JAX has devices
@@ -41,6 +42,20 @@ def is_eager() -> bool:
 def is_default() -> bool:
     """Whether new arrays are NumPy's: it computes now, and no other device was chosen for them."""
     return is_eager() and _config.jax_default_device is None
+
+
+def checks_programs() -> bool:
+    """Whether JAX looks for NaN in what programs return, or compiles none."""
+    return _config.jax_debug_nans or _config.jax_debug_infs or _config.jax_disable_jit
+
+
+def is_by_jax() -> bool:
+    """Whether JAX computes eagerly: in no transformation and no mesh, and checks nothing."""
+    if _is_on is None:
+        is_on()
+    if _is_on or _trace_now(()) is not _no_trace or checks_programs():  # type: ignore[misc]
+        return False
+    return get_abstract_mesh().empty
 
 
 @functools.cache

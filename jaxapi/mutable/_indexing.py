@@ -14,14 +14,17 @@ from .._core._dtypes import as_indices, x64_for
 from .._core._lengths import KEPT, capacity, cut, has_own_length
 from .._core._masks import count_true, index_dtype_for, put_at, running_counts, targets, true_positions
 from .._core._programs import compiled, is_traced
+from ._batches import Pending, concrete, recorded, takes_pending
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
+from ._promotion import cast_line
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
-__all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "is_symbolic", "on_host"]
-__all__ += ["plain_selection", "read", "reads_on_host", "selected_in_buffer", "selection_of", "write"]
-__all__ += ["write_mask"]
+__all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "index_along", "is_symbolic"]
+__all__ += ["on_host", "plain_selection", "read", "read_unless_on_device", "reads_on_host"]
+__all__ += ["scatter_in_rows", "selected_in_buffer", "selection_of", "write", "write_mask"]
 
 _INTS = frozenset([int])
+_INT32_BYTES = 4
 _BOUNDS = frozenset([int, type(None)])
 _SELECTIONS_KEPT = 4096
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
@@ -74,20 +77,35 @@ def read(value: jax.Array, keys: tuple) -> jax.Array:
     """Return ``value[keys]`` for a key with arrays."""
     if is_symbolic(value.shape):
         return value[keys]
+    keys = tuple(map(read_unless_on_device, keys))
+    if type(value) is Pending and any(map(is_mask, keys)):
+        value = value.value()
     value, keys = _with_axes_of_bools(value, keys)
     arrays = [k for k in keys if is_array(k)]
     axis = _only_mask(keys, arrays)
     if axis is not None:
         return _read_mask(value, arrays[0], axis)
     indices, layout = _split(_without_masks(keys, value.shape), value)
+    if Pending in map(type, (value, *indices)):
+        return _gather_line(value, layout, *indices)
     return _gather(value, indices, layout)
 
 
+def read_unless_on_device(k: Any) -> Any:
+    """Return a part of a key; a pending one is read if its value is needed, or costs nothing."""
+    return k.value() if type(k) is Pending and (is_mask(k) or _is_on_host(k)) else k
+
+
+@takes_pending
 def write(value: jax.Array, keys: tuple, new, made: list | None) -> jax.Array:
     """Return ``value`` after ``value[keys] = new``, in its memory if ``made`` is a list."""
     selection = selection_of(value.shape, keys)
     if selection is not None:
         return put(value, selection, new, made)
+    keys = tuple(map(read_unless_on_device, keys))
+    if any(map(is_mask, keys)):
+        value = concrete(value)
+        new = concrete(new)
     with x64_for(value.dtype):
         return _write(value, keys, values_for(new, value), made)
 
@@ -106,16 +124,17 @@ def _write(value, keys, new, made):
     if is_symbolic(value.shape):
         return value.at[keys].set(new)
     indices, layout = _split(_without_masks(keys, value.shape), value)
-    return _scatter(made, value, indices, new, layout, "set")
+    return _scatter(made, value, new, layout, "set", *indices)
 
 
+@takes_pending
 def accumulate(value: jax.Array, key, new, made: list | None, how: str) -> jax.Array:
     """Return ``value`` after a number was added at each position, say, once for each time that it comes."""
     with x64_for(value.dtype):
         new = values_for(new, value)
-        keys = parts_of(key)
+        keys = tuple(map(read_unless_on_device, parts_of(key)))
         indices, layout = _split(_without_masks(keys, value.shape), value)
-        return _scatter(made, value, indices, new, layout, how)
+        return _scatter(made, value, new, layout, how, *indices)
 
 
 def is_symbolic(shape: tuple) -> bool:
@@ -146,10 +165,17 @@ def _split(keys, value) -> tuple[list, tuple]:
                 k = np.asarray(check_int(k, axis, shape[axis]))
             else:
                 check_indices(k, axis, shape[axis])
-            indices.append(as_indices(k) if isinstance(k, jax.Array) else indices_along(k, shape[axis]))
+            indices.append(index_along(k, shape[axis]))
             layout.append("array")
     _check_together([np.shape(k) for k in indices])
     return indices, tuple(layout)
+
+
+def index_along(k: Any, size: int) -> Any:
+    """Return an index array as programs take it along an axis of a size."""
+    if type(k) is Pending:
+        return cast_line(k, np.dtype(np.int32)) if k.dtype.itemsize < _INT32_BYTES else k
+    return as_indices(k) if isinstance(k, jax.Array) else indices_along(k, size)
 
 
 def _bounds(k: slice, size: int) -> tuple[int, int, int]:
@@ -173,7 +199,7 @@ def _check_together(shapes: list[tuple[int, ...]]) -> None:
 
 def check_indices(k, axis, size, count=None) -> None:
     """Refuse what is out of bounds where that can be seen without waiting for a device, of so many rows."""
-    if not k.size or is_traced(k) or not _is_on_host(k):
+    if not k.size or is_traced(k) or type(k) is Pending or not _is_on_host(k):
         return
     host = np.asarray(k)[:count] if k.ndim else np.asarray(k)
     for extreme in (int(host.min()), int(host.max())):
@@ -184,6 +210,8 @@ def _is_on_host(x) -> bool:
     """Whether reading ``x`` on the host costs nothing."""
     if isinstance(x, (np.ndarray, np.generic)):
         return True
+    if type(x) is Pending:
+        return x.device.platform == "cpu"
     return x.is_fully_addressable and all(device.platform == "cpu" for device in x.devices())
 
 
@@ -212,8 +240,19 @@ def _gather(value, indices, layout):
     return value[_assembled(indices, layout)]
 
 
+def _gathered_at(value, layout, *indices):
+    return _gather(value, list(indices), layout)
+
+
+_gather_line = recorded(compiled(_gathered_at, static_argnums=1))
+
+
+def _scattered(value, new, layout, how, *indices):
+    return _scattered_at(value, list(indices), new, layout, how)
+
+
 @on_any_mesh(3)
-def _scattered(value, indices, new, layout, how):
+def _scattered_at(value, indices, new, layout, how):
     if how == "set" and new.size > 1:
         sizes = _sizes_along_arrays(value.shape, layout)
         indices = [_without_overwritten(indices, sizes), *indices[1:]]
@@ -222,7 +261,25 @@ def _scattered(value, indices, new, layout, how):
     return getattr(value.at[key], how)(broadcast(new.astype(value.dtype), shape))
 
 
-_scatter = compiled_pair(_scattered, static_argnums=(3, 4))
+_scatter = compiled_pair(_scattered, static_argnums=(2, 3))
+
+
+def _scattered_in_rows(buffer, indices, counts, new, layout):
+    """Write at positions; along the first axis those that do not count, or are out of bounds, go beyond."""
+    size, position_count = counts
+    first, *others = indices
+    if layout[0] == "array":
+        size = size.astype(first.dtype)
+        first = jnp.where(first < 0, first + size, first)
+        is_written = (first >= 0) & (first < size)
+        shape = jnp.broadcast_shapes(*[x.shape for x in indices])
+        if shape:
+            is_written = is_written & (lax.broadcasted_iota(np.int32, shape, 0) < position_count)
+        first = jnp.where(is_written, first, jnp.asarray(len(buffer), first.dtype))
+    return _scattered(buffer, new, layout, "set", first, *others)
+
+
+scatter_in_rows = compiled_pair(_scattered_in_rows, static_argnums=4)
 
 
 def _sizes_along_arrays(shape, layout) -> list[int]:

@@ -9,6 +9,7 @@ import numpy as np
 from .._core._dtypes import x64_on
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
+from ._batches import Pending
 
 __all__ = ["FULL", "LONG", "check_int", "expand", "indices_along", "is_array", "is_mask", "length_of"]
 __all__ += ["parts_of"]
@@ -29,7 +30,7 @@ def _part(k):
         return np.asarray(k)
     if isinstance(k, (list, tuple)):
         k = _listed(k)
-    elif hasattr(k, "__array__") and not isinstance(k, (np.ndarray, np.generic, jax.Array)):
+    elif hasattr(k, "__array__") and not isinstance(k, (np.ndarray, np.generic, jax.Array, Pending)):
         k = np.asarray(k)
     if not hasattr(k, "dtype"):
         try:

@@ -12,7 +12,8 @@ import jaxapi
 
 from .._core._dtypes import has_64_bits, x64_mode
 from .._interop import as_array
-from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, may_raise
+from ._batches import concrete, lend, takes_pending
+from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, OfBase, may_raise, statement
 from ._promotion import together
 from ._selection import Selection, change, compiled_pair, put, take
 
@@ -67,19 +68,21 @@ class Operator:
             return as_array(list(x) if isinstance(x, range) else x)
         if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
             return x.astype(x.dtype.str)
-        return x
+        return lend(x)
 
     def for_operand(self, other: Any, dtype: np.dtype) -> "Operator":
         """Return the operator that NumPy has for this operand: itself, or of a power a square or a root."""
         return self
 
+    @takes_pending
     def write(self, value: jax.Array, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value that the operator changes, in its memory if ``made`` is a list."""
         other = self._like(value, other)
-        if made is None or may_raise(self.name, value, other) or _is_narrowed(other):
+        if may_raise(self.name, value, other) or _is_narrowed(other) or made is None:
             return self._changed(value, other)  # by the program that x + y has, too
         return self._reusing(made, value, other)
 
+    @takes_pending
     def write_part(self, value: jax.Array, part: Selection, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value of which the operator changes a part, as `write` for all of it."""
         other = self._like(value, other)
@@ -94,7 +97,7 @@ class Operator:
         return other
 
     def _changed(self, value, other):
-        result = self.of_values(value, other)
+        result = statement(self.of_values, (value, other))
         if result.shape != value.shape:
             raise ValueError(
                 f"non-broadcastable output operand with shape {value.shape} doesn't match the broadcast "
@@ -102,6 +105,7 @@ class Operator:
             )
         if result.dtype == value.dtype:
             return result
+        result = concrete(result)
         if not np.can_cast(result.dtype, value.dtype, "same_kind"):
             raise TypeError(
                 f"cannot cast the result from {result.dtype} to {value.dtype} in place: write x = x + y, or "
@@ -127,8 +131,7 @@ class Power(Operator):
 
 
 def _power(name: str) -> Operator:
-    function = ELEMENTWISE[name]
-    return Operator(operator.pow, operator.ipow, name, lambda x, exponent: function(x))
+    return Operator(operator.pow, operator.ipow, name, OfBase(name))
 
 
 _POWERS = {-1: _power("reciprocal"), 0.5: _power("sqrt"), 1: _power("positive"), 2: _power("square")}

@@ -1,5 +1,7 @@
 """The dtypes that NumPy has for operands, and casts to them: of values of JAX."""
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -7,12 +9,16 @@ from .._core import _parts
 from .._core._dtypes import NARROWED, WIDE, is_numpys, promoted_dtype, x64_for, x64_mode
 from .._core._programs import compiled
 from .._interop import as_array
+from ._batches import Pending, recorded
+from ._selection import Part
 
-__all__ = ["cast", "narrowed", "result_dtype", "together"]
+__all__ = ["cast", "cast_line", "narrowed", "result_dtype", "together"]
 
 
 def cast(value, dtype: np.dtype) -> jax.Array:
     """Cast as NumPy does, of complex numbers the real part."""
+    if type(value) is Pending:
+        return cast_line(value, dtype)
     value = as_array(value)
     if value.dtype == dtype and not value.weak_type:
         return value
@@ -22,7 +28,20 @@ def cast(value, dtype: np.dtype) -> jax.Array:
         return _astype(value, dtype)
 
 
+def cast_line(operand: Any, dtype: np.dtype) -> Any:
+    """Return the same of an operand, by lines of a batch."""
+    value = operand.taken() if type(operand) is Part else operand
+    if value.dtype == dtype and not value.weak_type:
+        return value
+    with x64_for(value.dtype, dtype):
+        if value.dtype.kind == "c" and dtype.kind not in "cb":
+            value = real_line(value)
+        return _astype_line(value, dtype)
+
+
 _astype = compiled(lambda value, dtype: value.astype(dtype), static_argnums=1)
+_astype_line = recorded(_astype)
+real_line = recorded(compiled(_parts.real))
 
 
 def result_dtype(*values) -> np.dtype:

@@ -17,14 +17,27 @@ from jax import lax
 from .._core import _parts
 from .._core._constants import constant
 from .._core._constants import positions as positions_of
-from .._core._dtypes import refuse_complex, x64_for
+from .._core._dtypes import refuse_complex, x64_for, x64_mode
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
+from ._batches import (
+    WAITS,
+    LineProgram,
+    Pending,
+    Positions,
+    attempt_by_kinds,
+    attempt_of,
+    concrete,
+    continued,
+    line_program_of,
+    takes_pending,
+)
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
-__all__ += ["one_program_suffices", "put", "put_own", "read_before", "take", "values_for"]
+__all__ += ["line_of_parts", "one_program_suffices", "operand_kinds", "program_of_parts", "put", "put_own"]
+__all__ += ["read_before", "take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -116,8 +129,8 @@ def _composed(outer: range, positions: range) -> range:
     return range(start, start + len(positions) * step, step)
 
 
-def take(value: jax.Array, selection: Selection) -> jax.Array:
-    """Return what is selected."""
+def take(value: Any, selection: Selection) -> Any:
+    """Return what is selected; of what is pending, as such."""
     if selection.is_all(value.shape):
         return value
     return _take(value, *_program_of(selection, value))
@@ -125,7 +138,12 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
 
 def one_program_suffices(value: jax.Array) -> bool:
     """Whether one program can read or write a part and do more: of a concrete value, on one device."""
-    return not (is_traced(value) or in_a_trace()) and len(value.sharding.device_set) == 1
+    if type(value) is Pending:
+        return True
+    if is_traced(value) or in_a_trace():
+        return False
+    sharding = value.sharding
+    return isinstance(sharding, jax.sharding.SingleDeviceSharding) or len(sharding.device_set) == 1
 
 
 class Part:
@@ -146,69 +164,106 @@ class Part:
     def weak_type(self) -> bool:
         return self.value.weak_type
 
-    def taken(self) -> jax.Array:
-        """Return what is selected."""
+    def taken(self) -> Any:
+        """Return what is selected, which may be pending."""
         return take(self.value, self.selection)
 
 
 def computed_of_parts(function, operands) -> Any:
-    """Return ``function(*operands)``, by one program that reads the parts among them."""
-    values = []
-    starts = []
+    """Return ``function(*operands)``, by one program that reads parts."""
+    inputs, layouts = _without_parts(operands, waits=False)
+    return _computed(function, layouts, *map(concrete, inputs))
+
+
+def line_of_parts(program_of, options, operands) -> Any:
+    """Return the same as a line of a batch; None where it cannot be one.
+
+    ``program_of`` returns its program for options, the layouts of the operands, and the kinds of all that it
+    reads.
+    """
+    inputs, layouts = _without_parts(operands, waits=True)
+    return attempt_by_kinds(program_of, (options, layouts), inputs)
+
+
+def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
+    """Return what a program reads that reads parts itself, and a layout for each operand that is one."""
+    inputs = []
     layouts = []
     for x in operands:
-        start: Any = None
         layout = None
         if type(x) is Part:
-            start, layout = _program_of(x.selection, x.value)
+            starts, layout = _program_of(x.selection, x.value, waits)
+            inputs.append(starts)
             x = x.value
-        values.append(x)
-        starts.append(start)
+        inputs.append(x)
         layouts.append(layout)
-    return _computed(values, starts, tuple(layouts), function)
+    return inputs, tuple(layouts)
 
 
-@functools.partial(compiled, static_argnums=(2, 3))
-def _computed(values, starts, layouts, function):
+@functools.partial(compiled, static_argnums=(0, 1))
+def _computed(function, layouts, *inputs):
+    remaining_inputs = iter(inputs)
     operands = []
-    for value, start, layout in zip(values, starts, layouts, strict=True):
-        operands.append(value if layout is None else _taken(value, start, layout))
+    for layout in layouts:
+        if layout is None:
+            operands.append(next(remaining_inputs))
+        else:
+            starts = next(remaining_inputs)
+            operands.append(_taken(next(remaining_inputs), starts, layout))
     return function(*operands)
 
 
+def operand_kinds(layouts, kinds) -> list[Any]:
+    """Return the kind of each operand, of which a part has that of the array that it is selected of."""
+    remaining_kinds = iter(kinds)
+    of_operands = []
+    for layout in layouts:
+        if layout is not None:
+            next(remaining_kinds)  # of its starts
+        of_operands.append(next(remaining_kinds))
+    return of_operands
+
+
+def program_of_parts(function, layouts, kinds) -> LineProgram:
+    """Return the line's program of `computed_of_parts`, for arguments of these kinds."""
+    return line_program_of(_computed, (function, layouts), (), kinds, x64_mode())
+
+
+@takes_pending
 def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.Array:
     """Return the array after ``new`` was written there, in its memory if ``made`` is a list."""
     if type(new) is Part:
         if new.dtype == value.dtype and one_program_suffices(value):
             with x64_for(value.dtype):
-                inputs = _inputs_of(selection, value, new.selection, new.value)
+                inputs = _inputs_of(selection, value, new.selection, new.value, made is WAITS)
                 return _put_part(made, value, new.value, *inputs)
         new = new.taken()
     with x64_for(value.dtype):
-        new = values_for(new, value)
-        starts, layout = _program_of(selection, value)
+        new = values_for(new, value, made is WAITS)
+        starts, layout = _program_of(selection, value, made is WAITS)
         if is_traced(value):
             one_by_one = _LOSES_BARRIERS and is_traced(new)
         else:  # XLA's partitioner fails at the gaps between what is written
             has_gaps = max(map(abs, layout.steps), default=1) > 1
-            one_by_one = has_gaps and len(value.sharding.device_set) > 1
+            one_by_one = has_gaps and type(value) is not Pending and len(value.sharding.device_set) > 1
         value, new = read_before(value, new)
         return _put(made, value, new, starts, layout, one_by_one)
 
 
+@takes_pending
 def put_own(value: jax.Array, selection: Selection, own: Selection, made: list | None) -> jax.Array:
     """Return the array after a part of its own was written there, as it was before.
 
     That is one program, in its memory if ``made`` is a list, of an array for which `one_program_suffices`.
     """
     with x64_for(value.dtype):
-        return _put_own(made, value, *_inputs_of(selection, value, own, value))
+        return _put_own(made, value, *_inputs_of(selection, value, own, value, made is WAITS))
 
 
-def _inputs_of(written: Selection, value: jax.Array, read: Selection, source: jax.Array) -> tuple[Any, ...]:
+def _inputs_of(written: Selection, value, read: Selection, source, waits: bool) -> tuple[Any, ...]:
     """Return the starts of what is written and of what is read, and the layouts of both."""
-    starts, layout = _program_of(written, value)
-    starts_of_read, layout_of_read = _program_of(read, source)
+    starts, layout = _program_of(written, value, waits)
+    starts_of_read, layout_of_read = _program_of(read, source, waits)
     return starts, starts_of_read, layout, layout_of_read
 
 
@@ -217,10 +272,11 @@ def change(value: jax.Array, selection: Selection, function, operand, made: list
 
     Where `one_program_suffices` that is one program, in its memory if ``made`` is a list.
     """
+    operand = operand.taken() if type(operand) is Part else operand
     if not one_program_suffices(value):
         return put(value, selection, function(take(value, selection), operand), made)
     with x64_for(value.dtype):
-        starts, layout = _program_of(selection, value)
+        starts, layout = _program_of(selection, value, made is WAITS)
         return _change(made, value, operand, starts, layout, function)
 
 
@@ -257,15 +313,20 @@ def on_any_mesh(arrays: int, keeps_sharding: bool = True):
 def compiled_pair(program, **options):
     """Compile a program twice: as it is, and for a list ``made`` reusing the memory of its first argument.
 
-    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python.
+    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python. For `WAITS` the
+    call is a line of a batch; None is returned where it cannot be one.
     """
-    copying = compiled(program, **options)
-    reusing = compiled(program, donate_argnums=0, **options)
+    in_new_memory = compiled(program, **options)
+    reusing = in_new_memory.reusing = compiled(program, donate_argnums=0, **options)
+    copying = continued(in_new_memory)
+    attempt = attempt_of(in_new_memory)
 
     def run(made, *args):
         if made is None:
             return copying(*args)
-        made.extend(itertools.starmap(reusing.jitted(), [args]))
+        if made is WAITS:
+            return attempt(*args)
+        made.extend(itertools.starmap(reusing.jitted(), [map(concrete, args)]))
         return made[-1]
 
     return run
@@ -301,14 +362,17 @@ class _Layout(NamedTuple):
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
-def _program_of(selection: Selection, value):
+def _program_of(selection: Selection, value, waits: bool = False):
     """Return the inputs and the layout of the program for a selection."""
-    known = selection.in_array(value.shape)
-    longest = max(value.shape, default=0)
+    shape = value.shape
+    known = selection.in_array(shape)
+    longest = max(shape, default=0)
+    if waits or type(value) is Pending:
+        return (known.starts if longest < LONG else indices_along(known.starts, longest)), known.layout
     if not is_traced(value) and longest < LONG and not in_a_trace():
         return positions_of(known.starts), known.layout
-    # one input is sent faster to a device than several; in a trace they are constants
     inputs = indices_along(known.starts, longest)
+    # one input is sent faster to a device than several; in a trace they are constants
     return tuple(inputs) if is_traced(value) else inputs, known.layout
 
 
@@ -329,7 +393,7 @@ class _InArray:
         self.starts, self.layout = _starts_and_layout(selection, shape)
 
 
-def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[tuple[int, ...], _Layout]:
+def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[Positions, _Layout]:
     """Return the starts along the axes that are not whole, and what a program is compiled for."""
     starts = []
     spans = []
@@ -363,7 +427,7 @@ def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[tu
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
-    return tuple(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
+    return Positions(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
 
 
 def _all_starts(starts, spans, shape):
@@ -389,7 +453,7 @@ def _taken(value, starts, layout):
     return block.reshape(layout.shape)
 
 
-_take = compiled(_taken, static_argnums=2)
+_take = continued(compiled(_taken, static_argnums=2))
 
 
 @on_any_mesh(3)
@@ -447,10 +511,10 @@ _change = compiled_pair(_changed, static_argnums=(3, 4))
 # Values
 
 
-def values_for(new: Any, value: Any) -> Any:
+def values_for(new: Any, value: Any, waits: bool = False) -> Any:
     """Return what is to be written as an array; what comes from the host as NumPy casts it."""
     dtype = value.dtype
-    if isinstance(new, jax.Array):
+    if isinstance(new, (jax.Array, Pending)):
         if new.dtype != dtype:
             refuse_complex(new.dtype, dtype)
         return new
@@ -460,7 +524,7 @@ def values_for(new: Any, value: Any) -> Any:
         return values_for(as_array(new), value)
     if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):
         number: Any = new
-        return constant(number, dtype)
+        return np.asarray(number, dtype) if waits else constant(number, dtype)
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)

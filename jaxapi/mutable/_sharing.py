@@ -15,6 +15,7 @@ from .._interop._dlpack import is_on_host
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy
 from . import _host_way as host_way
 from ._array import MUTABLE, Array, copied, from_host, reshaped, shared, unwrap, view_of, wrap, wrap_rows
+from ._capacity._calls import call_on_rows
 from ._capacity._rows import (
     Rows,
     counted_rows,
@@ -198,8 +199,15 @@ def reshape(x, /, shape, *args, copy=None, **options):
             return view
         if copy is False:
             raise ValueError(f"shape {x.shape} of this view becomes {known} by a copy alone: leave out copy")
+        made = call_on_rows(_reshaped_copy, x._module, (x, shape), {})
+        if made is not None:
+            return made
     module = x._module if isinstance(x, Array) else MUTABLE
     return wrap(jaxapi.reshape(unwrap(x), shape, *args, **options), module)
+
+
+def _reshaped_copy(x, shape):
+    return wrap(jaxapi.reshape(x._value, shape), x._module)
 
 
 def _known_shape(shape, size: int) -> tuple[int, ...] | None:

@@ -10,25 +10,25 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import native_dtype
+from .._core._dtypes import native_dtype, x64_for
 from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
+from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded, run_readers
 from ._capacity._rows import (
     Buffer,
     Rows,
-    checks_programs,
     dtype_may_have_room,
     is_possible,
     rows_in,
     with_rows,
 )
 from ._faces import MUTABLE
-from ._selection import Selection
+from ._selection import Part, Selection
 from ._views import View
 
-__all__ = ["Storage", "copied_to_jax", "duplicate", "is_for_host"]
+__all__ = ["Storage", "copied_to_jax", "duplicate", "duplicate_line", "is_for_host"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
@@ -38,6 +38,7 @@ class Storage:
 
     In the host's memory ``_host`` is NumPy's array, whose views are NumPy's, and ``_value`` a copy of it for
     JAX. Everywhere else ``_value`` is what is replaced. `_in_host_memory` turns the second into the first.
+    On a device a value may be ``_pending``: then ``_value`` is made when it is asked for.
     An array with room has a ``_buffer``, which is replaced, and ``_value`` is what counts of it, made when it
     is asked for and kept until the next write.
     """
@@ -50,6 +51,7 @@ class Storage:
         "_is_scalar",
         "_lock",
         "_module",
+        "_pending",
         "_shared",
         "_value",
         "_view",
@@ -64,6 +66,7 @@ class Storage:
     _is_scalar: bool  # whether NumPy's would be a scalar, which only the standard's namespace writes to
     _lock: Any  # which a view lacks, and what _host holds
     _module: str  # the namespace that made it
+    _pending: Pending | None  # the value, where _value is empty
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
     _view: View | None
 
@@ -79,7 +82,12 @@ class Storage:
                 with self._lock:
                     if self._host is not None:  # by another thread
                         return copied_to_jax(self._host)
-                    if self._buffer is not None:
+                    pending = self._pending
+                    if pending is not None:
+                        value = pending.value()
+                        self._value = value  # no call until both are done, which Ctrl-C could end
+                        self._pending = None
+                    elif self._buffer is not None:
                         _value_slot.__set__(self, self._buffer.exact())
                     return _value_slot.__get__(self, Storage)
             raise missing_attribute(name, jaxapi.__all__)
@@ -92,7 +100,7 @@ class Storage:
         if self._view:
             return self._view.shape
         buffer = self._buffer
-        return self._value.shape if buffer is None else buffer.shape
+        return self._current.shape if buffer is None else buffer.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -101,6 +109,34 @@ class Storage:
                 "the shape of an array is set on the CPU alone, outside of jit: write x = x.reshape(shape)"
             )
         self._host.shape = shape
+
+    @property
+    def _current(self) -> Any:
+        """The value, or what it is pending as; of a view or a buffer what is read of that."""
+        pending = self._pending
+        if pending is not None:
+            return self._value if pending.is_there else pending
+        if self._view is not None:
+            return self._view.current()
+        part = self._part_of_pending_buffer()
+        return self._value if part is None else part.taken()
+
+    def _part_of_pending_buffer(self) -> Part | None:
+        """Return what counts of a buffer that is pending; None of other arrays."""
+        buffer = self._buffer
+        if buffer is None or buffer._pending is None or not is_recording():
+            return None
+        memory = buffer.memory
+        every_row = Selection.of((slice(buffer.count), ...), memory.shape)
+        return Part(memory, every_row)
+
+    def _holds(self, value: Any) -> bool:
+        """Whether this is the array's value, or what that is pending as."""
+        if self._pending is not None:
+            return value is self._pending
+        with contextlib.suppress(AttributeError):  # if it was not asked for
+            return _value_slot.__get__(self, Storage) is value
+        return False
 
     @property
     def _is_numpys_scalar(self) -> bool:
@@ -115,21 +151,29 @@ class Storage:
     @property
     def _memory(self) -> Any:
         """What has the dtype and the device, and more rows than count if the array has room."""
-        return self._value_with_room if self._host is None else self._host
+        return self._current_with_room if self._host is None else self._host
 
     def _operand(self) -> Any:
-        """Return the value, or of a view what a program reads that computes with it."""
-        return self._value if self._view is None else self._view.operand()
+        """Return the value, or of a view what a program reads that computes with it; it may be pending."""
+        if self._view is not None:
+            return self._view.operand()
+        part = self._part_of_pending_buffer()
+        return self._current if part is None else part
 
     @property
     def _value_with_room(self) -> jax.Array:
         """The value, or the buffer if there is one, in which the positions of what counts are the same."""
+        return concrete(self._current_with_room)
+
+    @property
+    def _current_with_room(self) -> Any:
+        """The same, which may be pending."""
         buffer = self._living_buffer()
         if buffer is not None:
-            return buffer._value
+            return buffer.memory
         is_of_all = self._view is not None and self._view.part is None
         rows = self._rows() if is_of_all else None
-        return self._value if rows is None else rows.value
+        return self._current if rows is None else rows.memory
 
     def _living_buffer(self) -> Buffer | None:
         """Return the buffer; None if the exact array, a view of its memory, was donated to a program."""
@@ -154,12 +198,12 @@ class Storage:
         if buffer is None:
             return None
         rows = buffer.rows()
-        return rows if dtype_may_have_room(rows.value.dtype) else None
+        return rows if dtype_may_have_room(rows.dtype) else None
 
     def _has_room(self) -> bool:
         """Whether there is a buffer with which to compute now."""
         buffer = self._living_buffer()
-        return buffer is not None and is_possible() and dtype_may_have_room(buffer._value.dtype)
+        return buffer is not None and is_possible() and dtype_may_have_room(buffer.memory.dtype)
 
     @property
     def _owner(self) -> Any:
@@ -217,7 +261,9 @@ class Storage:
         owner = self._owner
         if owner._host is None and value is owner._value:
             owner._shared = True
-        return value
+            if owner._buffer is not None:
+                lend(owner._buffer._value)
+        return lend(value)
 
     def _spent(self) -> jax.Array:
         """Return the value for who may delete it: a copy of what others hold, too."""
@@ -228,6 +274,7 @@ class Storage:
             return duplicate(value)  # which may be a view of the buffer
         if self._view:
             return duplicate(value) if value is self._owner._value else value
+        run_readers(value)
         is_held = self._shared or _count(self, value) != _ALONE
         return duplicate(value) if is_held else value
 
@@ -252,24 +299,31 @@ class Storage:
         in the same call of C that does so. Ctrl-C is raised between calls, so one of both values is there.
         """
         if self._host is not None:
-            new = program(self._value, *args, None)
+            new = concrete(program(self._value, *args, None))
             if is_traced(new):
                 _refuse_leak(is_lost=True)
             self._host[...] = np.asarray(new)
             return
+        waits = getattr(program, "takes_pending", False) and is_recording()
         if self._view:
             owner = self._owner
             with owner._lock if owner._host is None else contextlib.nullcontext():
-                self._view.write(program(self._value, *args, None))
+                self._view.write(program(self._current if waits else self._value, *args, None))
             return
         with self._lock:
             if self._buffer is None:
                 _replace_in(self, program, args)
                 return
-            new = program(self._value, *args, None)
+            new = program(self._current if waits else self._value, *args, None)
             if is_traced(new):
                 _refuse_leak()
-            self._value = new
+            if type(new) is Pending:
+                with contextlib.suppress(AttributeError):
+                    del self._value  # of the buffer; no call follows, which Ctrl-C could end
+                self._pending = new
+            else:
+                self._value = new
+                self._pending = None
             self._shared = False
             self._buffer = None  # the program knows of no room: from now on the array is exact
 
@@ -285,7 +339,7 @@ class Storage:
         with self._lock:
             if self._buffer is None:  # another thread's write has just made the array exact
                 value = self._value
-                room = duplicate(with_rows(value, rows_in(len(value))))
+                room = duplicate(concrete(with_rows(value, rows_in(len(value)))))
                 self._buffer = Buffer(Rows(room, len(value)))
             with contextlib.suppress(AttributeError):
                 del self._value  # what was kept for reuse
@@ -294,13 +348,16 @@ class Storage:
 
 def _replace_in(holder: Any, program, args) -> None:
     """Replace what an array or a buffer holds, in its memory if nobody else holds that."""
+    if getattr(program, "takes_pending", False) and is_recording() and _record_in(holder, program, args):
+        return
+    args = [concrete(x) for x in args]
     value = holder._value
     made = [value]
     try:
         holders = _take_out(holder, value)
         is_alone = holders == _ALONE and not holder._shared
         reuses = is_alone and not is_traced(value) and value.nbytes > SMALL and not in_a_trace()
-        new = program(value, *args, made if reuses else None)
+        new = concrete(program(value, *args, made if reuses else None))
         if new is not made[-1]:
             if is_traced(new) and not is_traced(value):
                 _refuse_leak()
@@ -309,6 +366,28 @@ def _replace_in(holder: Any, program, args) -> None:
         holder._value = made[-1]
         if made[-1] is not value:
             holder._shared = False
+
+
+def _record_in(holder: Any, program, args) -> bool:
+    """Let a write wait, as a line of a batch; return False for one that is better done at once."""
+    before = holder.memory if type(holder) is Buffer else holder._current
+    if before.nbytes > LARGE or holder._shared or is_traced(before):
+        return False
+    new = program(before, *args, WAITS)
+    if new is None:
+        return False
+    if type(new) is not Pending:
+        if is_traced(new):
+            _refuse_leak()
+        holder._value = new
+        holder._pending = None
+    elif holder._pending is None:
+        del holder._value  # no call until both are done, which Ctrl-C could end
+        holder._pending = new
+    else:
+        holder._pending = new
+    holder._shared = False
+    return True
 
 
 _value_slot = Storage.__dict__["_value"]
@@ -321,7 +400,7 @@ def copied_to_jax(host: np.ndarray) -> jax.Array:
     is most of what a function of a small array takes.
     """
     with eagerly():
-        if host.nbytes > SMALL or checks_programs():
+        if host.nbytes > SMALL or host_way.checks_programs():
             return copy_host(host)
         return copy_by_program(host.astype(native_dtype(host.dtype)))
 
@@ -338,14 +417,23 @@ def is_for_host(value) -> bool:
 
 
 _copy = compiled(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not
+_copy_line = recorded(_copy)
 
 
-def duplicate(value: jax.Array) -> jax.Array:
-    """Copy a value; one that is traced cannot be changed."""
-    if is_traced(value):
+def duplicate(value: Any) -> Any:
+    """Copy a value; one that is traced or pending cannot be changed."""
+    if is_traced(value) or type(value) is Pending:
         return value
     with eagerly():
         return _copy(value)
+
+
+def duplicate_line(value: Any) -> Any:
+    """Return the same, which may be pending."""
+    if not is_recording() or is_traced(value) or type(value) is Pending:
+        return duplicate(value)
+    with x64_for(value.dtype):
+        return _copy_line(value)
 
 
 def _take_out(array, value) -> int:

@@ -11,8 +11,10 @@ import numpy as np
 from jax import lax
 
 from .._core import _parts
+from .._core._programs import compiled
+from ._batches import Pending, concrete, recorded, takes_pending
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, selected_rows
+from ._capacity._slices import has_many_rows, is_of_rows_alone, reshaped_rows, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
@@ -51,12 +53,10 @@ class View:
         return self.part is not None and self.reshaped is None and self.component is None
 
     @property
-    def is_transpose(self) -> bool:
-        """Whether it is ``owner.T`` of a matrix."""
+    def has_rows_as_columns(self) -> bool:
+        """Whether it is a matrix whose columns are rows of its owner, as ``owner.T`` and ``v[None]`` are."""
         part = self.part
-        if part is None or not self.is_selection or part.axes != (1, 0):
-            return False
-        return part.ranges == tuple(map(range, self.owner.shape))
+        return part is not None and self.is_selection and len(part.axes) == 2 and part.axes[1] == 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,51 +66,73 @@ class View:
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
+        return concrete(self.current())
+
+    def current(self) -> Any:
+        """Return the same, which is pending if the owner is."""
         buffer = self.owner._buffer
         if buffer is not None and self.part is not None and not self.part.is_all(buffer.shape):
-            value = take(buffer._value, self.part)
-            return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
-        value = self.owner._value
+            value = take(buffer.memory, self.part)
+            return value if self.reshaped is None else _in_shape(value, self.reshaped)
         if self.component is not None:
-            return getattr(_parts, self.component)(value)
+            return _component_of(self.owner._current, self.component)
+        rows = None if self.part is not None else self.owner._rows()
+        if rows is not None and self.reshaped is not None and rows.shape != self.reshaped:
+            reshaped = reshaped_rows(rows, self.reshaped)
+            if reshaped is not None:
+                return reshaped.exact()  # of its own memory
+        value = self.owner._current
         if self.part is not None:
             value = take(value, self.part)
-        return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
+        return value if self.reshaped is None else _in_shape(value, self.reshaped)
 
     def operand(self) -> Any:
-        """Return the part, or what the program that computes with it reads, which is a program less."""
+        """Return the part, or what the program that computes with it reads, which is a program less.
+
+        Either may be pending.
+        """
         part = self.part
         if part is None or not self.is_selection:
-            return self.value()
+            return self.current()
         buffer = self.owner._buffer
-        value = self.owner._value if buffer is None else buffer._value
-        if part.is_all(value.shape) or not one_program_suffices(value):
-            return self.value()
-        return Part(value, part)
+        value = self.owner._current if buffer is None else buffer.memory
+        if part.is_all(value.shape):
+            return value
+        return Part(value, part) if one_program_suffices(value) else self.current()
+
+    def may_have_rows(self) -> bool:
+        """Whether `rows` may be some, as far as the part and its owner say."""
+        part = self.part
+        if part is None or self.owner._buffer is not None:
+            return True
+        return self.reshaped is None and self.component is None and is_of_rows_alone(part, self.owner.shape)
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""
-        owner = self.owner
-        part = self.part
         if self.component is not None:
             return None
+        owner = self.owner
+        part = self.part
         if part is None:
-            return self._reshaped_rows(owner._rows_if_possible())
-        if self.reshaped is not None:
-            return None
-        if owner._host is not None or owner._view or not has_many_rows(part):
+            rows = owner._rows_if_possible()
+            if rows is None or self.reshaped is None or rows.shape == self.reshaped:
+                return rows
+            return reshaped_rows(rows, self.reshaped)
+        if self.reshaped is not None or owner._host is not None or not has_many_rows(part):
             return None
         rows = owner._rows_if_possible()
-        return selected_rows(owner._value if rows is None else rows, part)
-
-    def _reshaped_rows(self, rows: Rows | None) -> Rows | None:
-        """Return all rows of the owner in the shape of the view; None if the first axis is another."""
-        shape = self.reshaped
-        if rows is None or shape is None or rows.shape == shape:
-            return rows
-        if not shape or shape[0] != rows.count:
+        if rows is None and owner._view is not None:
             return None
-        return Rows(jnp.reshape(rows.value, (len(rows.value), *shape[1:])), rows.count)
+        return selected_rows(owner._current if rows is None else rows, part)
+
+    def rows_that_are_columns(self) -> Rows | None:
+        """Return the rows of a buffer that are the columns; None where it is read exactly."""
+        part = self.part
+        rows = self.owner._rows_if_possible() if self.has_rows_as_columns else None
+        if rows is None or part is None:
+            return None
+        transposed = Selection(part.ranges, part.axes[::-1])
+        return selected_rows(rows, transposed) if has_many_rows(transposed) else None
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
@@ -141,13 +163,36 @@ class View:
         return self.owner is owner and self.reshaped is None and self.part == selection
 
 
-def _with_real(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(new, _parts.imag(value))
+def _in_shape(value: Any, shape: tuple) -> Any:
+    return _reshaped(value, shape) if type(value) is Pending else jnp.reshape(value, shape)
 
 
-def _with_imag(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return lax.complex(_parts.real(value), new)
+def _component_of(value: Any, name: str) -> Any:
+    return (_components if type(value) is Pending else vars(_parts))[name](value)
 
 
-def _replaced(value: jax.Array, new: Any, made: None) -> jax.Array:
-    return jnp.reshape(new, value.shape)
+_reshaped = recorded(compiled(lambda value, shape: value.reshape(shape), static_argnums=1))
+_components = {name: recorded(compiled(getattr(_parts, name))) for name in ("real", "imag")}
+
+
+@takes_pending
+def _with_real(value: Any, new: Any, made: None) -> Any:
+    return _complex_of(new, _component_of(value, "imag"))
+
+
+@takes_pending
+def _with_imag(value: Any, new: Any, made: None) -> Any:
+    return _complex_of(_component_of(value, "real"), new)
+
+
+def _complex_of(real: Any, imag: Any) -> Any:
+    is_pending = Pending in (type(real), type(imag))
+    return _complex_line(real, imag) if is_pending else lax.complex(real, imag)
+
+
+_complex_line = recorded(compiled(lax.complex))
+
+
+@takes_pending
+def _replaced(value: Any, new: Any, made: None) -> Any:
+    return _in_shape(new, value.shape)

@@ -14,6 +14,7 @@ from jaxapi import _elementwise
 from .._core._programs import ARRAY_TYPES, is_jax_array, is_traced
 from .._interop import is_passed_on
 from ._array import MUTABLE, Array, any_may_have_room, copied, shared, wrap
+from ._batches import Pending
 from ._capacity._functions import of_elements, way_on_rows
 from ._capacity._selecting import MAKING_ROOM
 
@@ -129,7 +130,7 @@ def without_examples(function) -> str:
 
 def wrap_result(result, module=MUTABLE, makes_scalars=True):
     """Wrap arrays, also in tuples, named tuples, lists and dicts; leave everything else."""
-    if is_jax_array(result):
+    if is_jax_array(result) or type(result) is Pending:
         return wrap(result, module, makes_scalars and not result.ndim)
     if isinstance(result, (tuple, list)):
         parts = [wrap_result(part, module, makes_scalars) for part in result]

@@ -9,7 +9,9 @@ in ``_table.py``.
 import numpy as _numpy
 
 from .. import mutable as _mutable
+from .._missing import missing as _missing_name
 from ..mutable._array import Array as ndarray
+from ..mutable._batches import deferred
 from . import (
     _creation,
     _functions,
@@ -32,10 +34,19 @@ from ._wrap import host_function as _host_function
 from ._wrap import in_numpys_way as _in_numpys_way
 
 
+def _sorted_unique_values(x):
+    """As JAX's way; NumPy's own has no order from 2.3 on, and libraries such as scikit-learn rely on one."""
+    return _numpy.unique(x, equal_nan=False)
+
+
+_ON_HOST = {"unique_values": _sorted_unique_values}  # in the place of NumPy's function
+
+
 def _numpys_way(name, function):
     if name in _table.DECIDES_ITSELF:
         return function
-    return _in_numpys_way(name, getattr(_numpy, name), function, name in _table.MAKES_ARRAYS)
+    numpys = _ON_HOST.get(name) or getattr(_numpy, name)
+    return _in_numpys_way(name, numpys, function, name in _table.MAKES_ARRAYS)
 
 
 _functions_by_name = dict(_functions.FUNCTIONS)
@@ -47,7 +58,8 @@ _found |= {name: _numpys_way(name, function) for name, function in _functions_by
 _found |= _functions.GRIDS | _ufuncs.UFUNCS
 globals().update(_found)
 _found |= {"cuda": cuda, "fft": fft, "lib": lib, "linalg": linalg, "random": random, "testing": testing}
-_found |= {"fuse": fuse, "grad": grad, "ndarray": ndarray, "ufunc": ufunc, "value_and_grad": value_and_grad}
+_found |= {"deferred": deferred, "fuse": fuse, "grad": grad, "ndarray": ndarray, "ufunc": ufunc}
+_found |= {"value_and_grad": value_and_grad}
 __all__ = sorted(_found)
 # What libraries ask the namespace of an array for; NumPy's has both, not in its __all__.
 __array_api_version__ = _mutable.__array_api_version__
@@ -60,6 +72,4 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str):
     """Say why a name of NumPy's or CuPy's cannot be, and what to write."""
-    advice = _table.UNAVAILABLE.get(name)
-    text = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(f"{text}: {advice}" if advice else text)
+    raise _missing_name(__name__, name)

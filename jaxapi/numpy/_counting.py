@@ -92,12 +92,15 @@ def _is_set(flag: Any) -> bool:
 
 def _histogram(a, bins=10, range=None, density=None, weights=None, *, module):
     rows = rows_of(a)
-    if rows is None or isinstance(bins, str):
-        return None  # bins by a rule of statistics
+    if rows is None or (isinstance(bins, str) and weights is not None):
+        return None
+    if isinstance(bins, str):  # by a rule of statistics, of values in the host's memory
+        bins = np.histogram_bin_edges(np.asarray(a), bins, _numbers(range))
+        range = None
     operands = [rows] if weights is None else [rows, _operand(weights)]
     if np.shape(operands[-1]) != a.shape:
         return None
-    values = aligned(operands)
+    values = aligned(operands, is_concrete=True)
     if values is None:
         return None
     value = values[0]
@@ -176,7 +179,7 @@ def _way_of_each(name: str, returns_positions: bool = False) -> Callable[..., An
 
     def made(x: Any, *others: Any, **options: Any) -> Any:
         rows = rows_of(x)
-        if rows is None:
+        if rows is None or any(rows_of(other) is not None for other in others):
             return None
         result = _computed(function, rows.value, *map(_array_of, others), **options)
         if result is None:
@@ -349,6 +352,18 @@ def _extract(condition, arr, *, module):
     return read_by_array(arr, condition) if are_alike else None
 
 
+def _trim_zeros(filt, trim="fb", axis=None, *, module):
+    rows = rows_of(filt)
+    if rows is None or filt.ndim != 1 or axis is not None:
+        return None
+    is_kept = filt != 0
+    if not bool(is_kept.any()):
+        return filt[:0]
+    start = int(is_kept.argmax()) if "f" in trim.lower() else 0
+    stop = len(filt) - (int(is_kept[::-1].argmax()) if "b" in trim.lower() else 0)
+    return filt[start:stop]
+
+
 def _is_mask(x: Any) -> bool:
     return isinstance(x, Array) and x.dtype == np.bool and x.ndim > 0
 
@@ -369,6 +384,7 @@ COUNTING: dict[str, Callable[..., Any]] = {
     "isin": _isin,
     "setdiff1d": _setdiff1d,
     "setxor1d": _setxor1d,
+    "trim_zeros": _trim_zeros,
     "union1d": _union1d,
 }
 COUNTING |= {

@@ -17,7 +17,8 @@ from .._core._errors import refuse_traced
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap, wrap_rows
-from ..mutable._capacity._rows import counted_rows, empty_rows
+from ..mutable._batches import is_recording
+from ..mutable._capacity._rows import Rows, counted_rows, empty_rows, filled_memory
 from ..mutable._faces import mode_of
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
 from ..mutable._promotion import narrowed
@@ -226,6 +227,9 @@ def _filled(name):
             rows = empty_rows(lengths, dtype) if name == "empty" and device is None else None
             if rows is not None:
                 return wrap_rows(rows, NUMPY)
+            if device is None and is_recording() and _are_lengths(lengths):
+                shape = (lengths,) if type(lengths) is int else lengths
+                return made(filled_memory(int(name == "ones"), shape, dtype))
             return made(function(lengths, dtype=dtype, device=device))
 
     make.__name__ = make.__qualname__ = name
@@ -233,6 +237,11 @@ def _filled(name):
         f"Return a new array: `jaxapi.{name}`, with dtype by place. ``order=`` counts on the host alone."
     )
     return make
+
+
+def _are_lengths(lengths) -> bool:
+    """Whether a shape is one of an array."""
+    return all(n >= 0 for n in (lengths if type(lengths) is tuple else (lengths,)))
 
 
 def _shape(shape):
@@ -253,7 +262,8 @@ empty, ones, zeros = map(_filled, ("empty", "ones", "zeros"))
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     """Return an array of one value, or of values that are broadcast."""
     check_order(order)
-    fill_value = asarray(fill_value, dtype if type(fill_value) is int else None)
+    if not isinstance(fill_value, Array):
+        fill_value = asarray(fill_value, dtype if type(fill_value) is int else None)
     new = empty(shape, fill_value.dtype if dtype is None else dtype, device=device)
     new[...] = as_type(fill_value, new.dtype)
     return new
@@ -263,6 +273,12 @@ def _filled_like(name):
     def make(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
         check_order(order)
         a = as_ours(a)
+        rows = a._rows() if shape is None and device is None else None
+        if rows is not None:
+            with mode_of(NUMPY):
+                dtype = resolve_dtype(a.dtype if dtype is None else dtype)
+                value = getattr(jaxapi, name)(rows.value.shape, dtype=dtype)
+            return wrap_rows(Rows(value, rows.count), NUMPY)
         return globals()[name](
             a.shape if shape is None else shape, a.dtype if dtype is None else dtype, device=device
         )

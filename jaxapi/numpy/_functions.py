@@ -14,10 +14,25 @@ from .._core._errors import check_broadcast, numpy_error
 from .._core._exact import transposable
 from .._core._programs import any_traced, compiled, is_traced
 from .._core._zeros import with_sign_of_zero
+from .._interop import scalar_like
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
-from ..mutable._capacity._functions import of_elements
+from ..mutable._array import (
+    NUMPY,
+    Array,
+    any_may_have_room,
+    copied,
+    from_numpy,
+    layout_of,
+    may_have_room,
+    unwrap,
+    wrap,
+    wrap_rows,
+)
+from ..mutable._batches import Pending, takes_pending
+from ..mutable._capacity._functions import of_elements as of_each_element
+from ..mutable._capacity._rows import Rows
+from ..mutable._elementwise import ELEMENTWISE, chosen
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
@@ -32,6 +47,7 @@ from ._wrap import (
     as_type,
     cast,
     computed_by_numpy,
+    current_of,
     into,
     on_rows_first,
     ours,
@@ -297,20 +313,24 @@ def where(condition, x=None, y=None, /):
     if x is None:
         return FUNCTIONS["nonzero"](condition)
     if any(map(may_have_room, (condition, x, y))):
-        made = of_elements(_chosen, (condition, x, y), {}, NUMPY)
+        made = of_each_element(_chosen, (condition, x, y), {}, NUMPY)
         if made is not None:
             return made
-    return ours(_chosen(*map(value_of, (condition, x, y))))
+    return ours(_chosen(*map(current_of, (condition, x, y))))
 
 
+@takes_pending
 def _chosen(condition, x, y):
     if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
-        condition = condition != 0
+        condition = ELEMENTWISE["not_equal"](condition, 0, may_wait=True)
     if _PYTHON_NUMBERS.issuperset(map(type, (x, y))):
         # That of their classes, which no number is too large for, and no weak one, as two numbers would have.
         dtype = np.result_type(type(x), type(y))
         x, y = np.asarray(x, dtype), np.asarray(y, dtype)
-    return jaxapi.where(condition, *together((x, y)))
+    x, y = together((x, y))
+    if Pending not in map(type, (condition, x, y)):
+        return jaxapi.where(condition, x, y)
+    return chosen(condition, scalar_like(x, y), scalar_like(y, x))
 
 
 # The classes of numbers that have no dtype. Not `isinstance`: a scalar such as `numpy.float64`, which is a
@@ -334,6 +354,9 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
         return _plain(func1d(wrap(x, NUMPY), *args, **kwargs))
 
     try:
+        rows = arr._rows() if operator.index(axis) % max(arr.ndim, 1) else None
+        if rows is not None:  # each slice is of one row
+            return wrap_rows(Rows(jnp.apply_along_axis(function, axis, rows.value), rows.count), NUMPY)
         return ours(jnp.apply_along_axis(function, axis, arr._value))
     except _UNTRACEABLE:
         if is_traced(arr._value):
@@ -367,7 +390,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     Under a transformation, where the number of these elements is unknown, functions get all elements.
     """
     x = as_ours(x)
-    listed = isinstance(condlist, (list, tuple)) and np.ndim(unwrap(condlist[0]))
+    listed = isinstance(condlist, (list, tuple)) and as_ours(condlist[0]).ndim
     conditions = [as_ours(c) for c in (condlist if listed or as_ours(condlist).ndim > x.ndim else [condlist])]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         n = len(conditions)
@@ -375,7 +398,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(funclist) > len(conditions):
         conditions.append(~functools.reduce(operator.or_, conditions))
     filled = _creation.zeros_like(x)
-    knows_count = not any_traced(x._value, *[c._value for c in conditions])
+    knows_count = not any_traced(x._owner._memory, *[c._owner._memory for c in conditions])
     for condition, function in zip(conditions, funclist, strict=True):
         if type(function) in _PYTHON_NUMBERS:
             filled[condition] = np.asarray(function, x.dtype)  # OverflowError where that does not hold it
@@ -440,7 +463,9 @@ def _unless_traced(name):
 
     @functools.wraps(traced)
     def function(*args, **kwargs):
-        values = [value_of(x) for x in (*args, *kwargs.values())]
+        values = [
+            x._owner._memory if isinstance(x, Array) else value_of(x) for x in (*args, *kwargs.values())
+        ]
         if any_traced(*values):
             return traced(*args, **kwargs)
         given = [_on_host(x) for x in args]
@@ -457,7 +482,7 @@ def _narrowed(x, operands):
 
 
 def _on_host(x):
-    x = unwrap(x)
+    x = np.asarray(x) if isinstance(x, Array) else unwrap(x)
     return np.asarray(x) if isinstance(x, jax.Array) else x
 
 
@@ -566,28 +591,34 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
     def by_jax(*args, **kwargs):
         places = [place for place in range(len(args)) if place not in excluded]
         names = [name for name in kwargs if name not in excluded]
-        values = [value_of(args[place]) for place in places] + [value_of(kwargs[name]) for name in names]
-        if not values and signature is None:
+        given = [args[place] for place in places] + [kwargs[name] for name in names]
+        if not given and signature is None:
             return pyfunc(*args, **kwargs)  # what it returns, as NumPy
-        if otypes is None and signature is None and any(np.size(x) == 0 for x in values):
+        if otypes is None and signature is None and any(np.size(x) == 0 for x in given):
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
 
         def of_elements(*elements):
             elements = [wrap(x, NUMPY) for x in elements]
             by_place = dict(zip(places, elements, strict=False))
             by_name = dict(zip(names, elements[len(places) :], strict=True))
-            given = [by_place.get(place, x) for place, x in enumerate(args)]
-            return _plain(pyfunc(*given, **kwargs | by_name))
+            arguments = [by_place.get(place, x) for place, x in enumerate(args)]
+            return _plain(pyfunc(*arguments, **kwargs | by_name))
 
+        by_vmap = jnp.vectorize(of_elements, signature=signature)
         try:
-            computed = ours(jnp.vectorize(of_elements, signature=signature)(*values), *args)
+            computed = None
+            if signature is None and not excluded and any_may_have_room(args):
+                computed = of_each_element(by_vmap, args, kwargs, NUMPY)
+            if computed is None:
+                values = [value_of(x) for x in given]
+                computed = ours(by_vmap(*values), *args)
             if otypes is None:
                 return computed
             if isinstance(computed, tuple):
                 return tuple(map(as_type, computed, numpys.otypes))
             return as_type(computed, numpys.otypes)
         except _UNTRACEABLE:
-            if any_traced(*values):
+            if any_traced(*map(value_of, given)):
                 raise
             options = {name: _on_host(x) for name, x in kwargs.items()}
             return _creation.asarray(numpys(*map(_on_host, args), **options))
@@ -628,6 +659,8 @@ class Grid:
             ]
             return tuple(parts) if isinstance(grid, tuple) else parts[0]
         given = key if isinstance(key, tuple) else (key,)
+        if any_may_have_room(given) and all(isinstance(x, Array) and 0 < x.ndim <= 2 for x in given):
+            return FUNCTIONS["column_stack" if self.__name__ == "c_" else "concatenate"](list(given))
         parts = _in_one_dtype([value_of(_range_of(x)) for x in given])
         try:
             grid = self._grid[tuple(parts) if isinstance(key, tuple) else parts[0]]

@@ -8,7 +8,10 @@ import numpy as np
 from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
 from ..mutable._selection import values_for
-from ._wrap import as_ours, as_type, ours, value_of
+from ._creation import arange
+from ._functions import FUNCTIONS, clip
+from ._functions import where as where_of
+from ._wrap import as_ours, as_type, ours
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 
@@ -39,21 +42,21 @@ def copyto(dst, src, casting="same_kind", where=True):
         )
     if mask is not None and mask.dtype != bool:
         raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
-    new = as_type(src, dst.dtype)
+    new = src if src.dtype == dst.dtype else as_type(src, dst.dtype)
     if mask is not None:
-        new = ours(jnp.where(mask._value, new._value, dst._value))
+        new = where_of(mask, new, dst)
     dst[...] = new
 
 
 def place(arr, mask, vals):
     """Write values one after another, and again from the first, where a mask is True."""
-    mask = jnp.asarray(value_of(mask), bool)
+    mask = as_type(as_ours(mask), bool)
     if mask.size != _target(arr, "place").size:
         raise ValueError("place: mask and data must be the same size")
-    if is_traced(mask):
-        _place_in_program(arr, mask, vals)
+    if is_traced(mask._owner._memory):
+        _place_in_program(arr, mask._value, vals)
         return
-    positions = jnp.flatnonzero(mask)
+    positions = FUNCTIONS["flatnonzero"](mask)
     if positions.size and not np.size(unwrap(vals)):
         raise ValueError("Cannot insert from an empty array!")
     put(arr, positions, vals)
@@ -72,7 +75,7 @@ def _place_in_program(arr, mask, vals):
 def put(a, ind, v, mode="raise"):
     """Write values, repeated as needed, at positions of the flattened array."""
     size = _target(a, "put").size
-    positions = jnp.asarray(value_of(ind)).reshape(-1)
+    positions = as_ours(ind).reshape(-1)
     if isinstance(v, (int, list, tuple)):
         v = values_for(v, a)
     v = as_ours(v)
@@ -85,16 +88,24 @@ def put(a, ind, v, mode="raise"):
     if mode == "wrap":
         positions = positions % size
     elif mode == "clip":
-        positions = jnp.clip(positions, 0, size - 1)
+        positions = clip(positions, 0, size - 1)
     if not np.can_cast(v.dtype, a.dtype, "unsafe"):
         raise TypeError(f"cannot put {v.dtype} into {a.dtype}")
-    values = jnp.resize(as_type(v, a.dtype)._value.reshape(-1), positions.shape)
+    values = _as_many(as_type(v, a.dtype).reshape(-1), positions.size)
     if a._is_contiguous():
-        a.reshape(-1)[positions] = values
+        flat = a if a.ndim == 1 else a.reshape(-1)
+        flat[positions] = values
         return
     flat = a.ravel()
     flat[positions] = values
     a[...] = flat.reshape(a.shape)
+
+
+def _as_many(values: Array, count: int) -> Array:
+    """Return values, repeated as needed, for so many elements; one for all of them as it is."""
+    if values.size in (1, count):
+        return values
+    return values[:count] if values.size > count else values[arange(count) % values.size]
 
 
 def putmask(a, mask, values):
@@ -103,7 +114,7 @@ def putmask(a, mask, values):
     if isinstance(values, (int, list, tuple)):
         values = values_for(values, a)
     values = as_ours(values)
-    if np.shape(unwrap(mask)) != _target(a, "putmask").shape:
+    if np.shape(mask if isinstance(mask, Array) else unwrap(mask)) != _target(a, "putmask").shape:
         raise ValueError("putmask: mask and data must be the same size")
     is_complex_into_real = values.dtype.kind == "c" and a.dtype.kind != "c"
     is_unsafe = not is_weak and not np.can_cast(values.dtype, a.dtype, "safe")
@@ -112,9 +123,9 @@ def putmask(a, mask, values):
             f"Cannot cast array data from {values.dtype} to {a.dtype} according to the rule 'safe'"
         )
     if values.size:
-        is_written = jnp.asarray(value_of(mask), bool)
-        new = jnp.resize(as_type(values, a.dtype)._value.reshape(-1), a.shape)
-        a[...] = ours(jnp.where(is_written, new, a._value))
+        new = _as_many(as_type(values, a.dtype).reshape(-1), a.size)
+        new = new.reshape(()) if new.size == 1 else new.reshape(a.shape)
+        a[...] = where_of(as_type(as_ours(mask), bool), new, a)
 
 
 def _of_numpys(name):

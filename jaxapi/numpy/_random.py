@@ -3,6 +3,7 @@
 import builtins
 import functools
 import inspect
+import math
 import operator
 import threading
 from collections.abc import Callable, MutableSequence
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jax import lax
 
 from .._core._constants import constant
 from .._core._dtypes import default_dtype, is_lowered_narrow, resolve_dtype, x64_for, x64_on
@@ -19,11 +21,13 @@ from .._core._errors import refuse_traced
 from .._core._programs import any_traced, compiled, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, from_numpy
+from ..mutable._array import NUMPY, Array, from_numpy, rows_of, wrap_rows
+from ..mutable._batches import Pending, is_recording, recorded
+from ..mutable._capacity._rows import Rows, is_possible, number_of, rows_in
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._samplers import OF_GAMMAS, ON_HOST_ALONE, SAMPLERS, Sampler, log_gamma
-from ._wrap import as_option, as_ours, as_type, into, ours, value_of
+from ._wrap import as_option, as_ours, as_type, current_of, into, ours, value_of
 
 __all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
 
@@ -98,10 +102,21 @@ class BitGenerator:
                     "there: numpy.random.default_rng(key), with key = jax.random.key(seed)"
                 )
             if self.of_numpy is not None:
-                words = self.of_numpy.random_raw(2).astype(np.uint32)  # the lower half of each
-                return _key_of(words, jax.config.jax_default_prng_impl)
+                return _key_of(self._words(), jax.config.jax_default_prng_impl)
             self.key, taken = jr.split(self.key)
             return taken
+
+    def _words(self):
+        """Return the numbers of which a key is made, and change the state."""
+        return self.of_numpy.random_raw(2).astype(np.uint32)  # the lower half of each
+
+    def draw(self, of_key, of_words, *args):
+        """Return what a program draws of a new key; as a line of a batch where NumPy's bits make the key."""
+        if self.of_numpy is None or not is_recording():
+            return of_key(self.take(), *args)
+        with self.lock:
+            words = self._words()
+        return of_words(words, jax.config.jax_default_prng_impl, *args)
 
 
 class _Mersenne(BitGenerator):
@@ -126,6 +141,13 @@ def _uniform(key, shape, dtype):
     return jr.uniform(key, shape, dtype)
 
 
+def _uniform_of_words(words, implementation, shape, dtype):
+    return _uniform(_key_of(words, implementation), shape, dtype)
+
+
+_uniform_line = recorded(compiled(_uniform_of_words, static_argnums=(1, 2, 3)))
+
+
 @functools.partial(compiled, static_argnums=(1, 2))
 def _integers_from(key, shape, dtype, low, span):
     """Return as many integers from one on as there are; None stands for all of 64 bits."""
@@ -138,13 +160,32 @@ def _chosen(key, a, shape, replace, p, axis):
     return jr.choice(key, a, shape, replace, p, axis)
 
 
+@functools.partial(compiled, static_argnums=1)
+def _integers_below(key, shape, count):
+    """Return what `jax.random.choice` draws as positions, for every number of elements."""
+    return jr.randint(key, shape, 0, count)
+
+
+@functools.partial(compiled, static_argnums=(1, 3))
+def _random_order(key, capacity, count, rounds):
+    """Return the order that `jax.random.permutation` makes by so many sorts, of the positions that count."""
+    positions = lax.iota(np.int32, capacity)
+    does_not_count = positions >= count
+    order = positions
+    for _ in range(rounds):
+        key, subkey = jr.split(key)
+        bits = jr.bits(subkey, (capacity,), np.uint32)
+        *_, order = lax.sort((does_not_count, bits, order), num_keys=2, is_stable=True)
+    return order.astype(int)
+
+
 @functools.partial(compiled, static_argnums=(2, 3))
 def _in_random_order(key, x, axis, independent):
     return jr.permutation(key, x, axis, independent)
 
 
-@functools.partial(compiled, static_argnums=(1, 2, 3, 4, 6))
-def _sampled(key, name, shape, computed, dtype, values, is_narrow):
+@functools.partial(compiled, static_argnums=(1, 2, 3, 4, 5))
+def _sampled(key, name, shape, computed, dtype, is_narrow, *values):
     """Draw from one of `SAMPLERS`; for parameters that NumPy refuses, NaN, or of integers -1.
 
     Where float64 is lowered narrow, gamma's numbers are not JAX's.
@@ -161,6 +202,34 @@ def _sampled(key, name, shape, computed, dtype, values, is_narrow):
     draw = OF_GAMMAS[name] if is_of_gammas else sampler.draw
     drawn = draw(key, shape, computed, *given)
     return jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan).astype(dtype)
+
+
+def _sampled_of_words(words, implementation, *args):
+    return _sampled(_key_of(words, implementation), *args)
+
+
+_sampled_line = recorded(compiled(_sampled_of_words, static_argnums=(1, 2, 3, 4, 5, 6)))
+
+
+def _draws_by_position(key) -> bool:
+    """Whether each number follows from its position alone: a longer shape begins with the same ones."""
+    return jax.config.jax_threefry_partitionable and str(jr.key_impl(key)) == "threefry2x32"
+
+
+def _capacity_of(key, shape) -> int:
+    """Return of how many rows a buffer is drawn, which many lengths share; 0 if none is."""
+    if not shape or not is_possible() or not _draws_by_position(key):
+        return 0
+    capacity = rows_in(shape[0])
+    return capacity if capacity > shape[0] else 0
+
+
+def _drawn(draw: Callable[[Any, tuple[int, ...]], jax.Array], key, shape: tuple[int, ...]) -> Array:
+    """Return what is drawn of a shape, with room where that has no other numbers."""
+    capacity = _capacity_of(key, shape)
+    if not capacity:
+        return ours(draw(key, shape))
+    return wrap_rows(Rows(draw(key, (capacity, *shape[1:])), shape[0]), NUMPY)
 
 
 def _is_key(seed) -> bool:
@@ -274,7 +343,9 @@ class Generator:
             raise TypeError(f"Unsupported dtype {dtype!r} for random")
         shape = _shape(_size_of(size, out))
         with x64_for(dtype):
-            return into(out, ours(_uniform(self._take(), shape, dtype)))
+            if is_recording():
+                return into(out, ours(self.bit_generator.draw(_uniform, _uniform_line, shape, dtype)))
+            return into(out, _drawn(lambda *args: _uniform(*args, dtype), self._take(), shape))
 
     def integers(self, low, high=None, size=None, dtype=None, endpoint=False) -> Array:
         """Return integers from ``low`` up to ``high``, without that; from 0 to ``low`` if it is None."""
@@ -298,7 +369,10 @@ class Generator:
         is_every_one = np.any(span == 2**64)
         with x64_on():  # as unsigned differences, which hold every range but the whole one
             span = None if is_every_one else np.asarray(span, np.uint64)
-            return ours(_integers_from(self._take(), shape, dtype, np.asarray(low % 2**64, np.uint64), span))
+            least = np.asarray(low % 2**64, np.uint64)
+            if np.ndim(low) or np.ndim(high):
+                return ours(_integers_from(self._take(), shape, dtype, least, span))
+            return _drawn(lambda *args: _integers_from(*args, dtype, least, span), self._take(), shape)
 
     def _integers_on_host(self, low, high, shape, dtype) -> Array:
         """Draw from a range of which `jax.random` would draw some integers more often than others."""
@@ -329,6 +403,10 @@ class Generator:
             return np.asarray(a)[np.asarray(self.choice(len(a), size, replace, p, 0, shuffle))]
         if np.ndim(a) == 0 and np.asarray(a).dtype.kind not in "iub":
             raise ValueError(f"a must be a sequence or an integer, not {type(a)}")
+        is_by_position = replace and p is None and axis == 0
+        drawn = self._chosen_by_position(a, _shape(size)) if is_by_position else None
+        if drawn is not None:
+            return drawn
         a = value_of(a)
         if p is not None and np.ndim(p) == 0:
             raise TypeError(f"p is a vector of probabilities, got {p!r}")
@@ -350,15 +428,39 @@ class Generator:
         with x64_for(a.dtype):
             return ours(_chosen(self._take(), a, shape, bool(replace), p, axis))
 
+    def _chosen_by_position(self, a, shape) -> Array | None:
+        """Return rows of an array with room, or numbers below an int, with repetition; None for others."""
+        rows = rows_of(a)
+        count = a if type(a) is int else 0 if rows is None else rows.count
+        if count < 1 or not shape or 0 in shape:
+            return None
+        number = np.asarray(count, default_dtype(int))
+        with x64_for(number.dtype if rows is None else rows.value.dtype):
+            positions = _drawn(lambda *args: _integers_below(*args, number), self._take(), shape)
+        return positions if rows is None else a[positions]
+
     def permutation(self, x, axis=0) -> Array:
         """Return an array in random order along an axis, or the numbers below ``x``."""
-        x = value_of(x)
+        rows = rows_of(x) if axis == 0 else None
+        x = value_of(x) if rows is None else x
         if np.ndim(x) == 0:
             if np.asarray(x).dtype.kind not in "iub":
                 raise np.exceptions.AxisError(f"x must be an integer or have axes, got {x!r}")
-            x = jnp.arange(int(x), dtype=default_dtype(int))
+            count = int(x)
+        else:
+            count = 0 if rows is None else rows.count
+        key = self._take()
+        capacity = _capacity_of(key, (count,))
+        if capacity:
+            rounds = math.ceil(
+                3 * np.log(count) / np.log(2**32 - 1)
+            )  # as many as `jax.random.permutation` has
+            order = _random_order(key, capacity, number_of(count), rounds)
+            positions = wrap_rows(Rows(order, count), NUMPY)
+            return positions if rows is None else x[positions]
+        x = jnp.arange(count, dtype=default_dtype(int)) if np.ndim(x) == 0 else value_of(x)
         with x64_for(x.dtype):
-            return ours(_in_random_order(self._take(), x, axis, False))
+            return ours(_in_random_order(key, x, axis, False))
 
     def permuted(self, x, *, axis=None, out=None) -> Array:
         """Return an array with each row along an axis, or all elements, in a random order of its own."""
@@ -480,7 +582,9 @@ def _within(x, dtype):
 
 def _operand(x, dtype):
     """Return a parameter as a program takes it: one number is kept on the device."""
-    return constant(float(x), dtype) if isinstance(x, (int, float)) else as_array(x)
+    if isinstance(x, (int, float)):
+        return constant(float(x), dtype)
+    return x if type(x) is Pending else as_array(x)
 
 
 _REQUIRED = inspect.Parameter.empty  # in place of a default
@@ -521,12 +625,18 @@ def _sampling(name: str, sampler: Sampler):
         if not np.issubdtype(computed, np.floating):
             raise TypeError(f"unsupported dtype {computed} for {name}")
         _refuse_parameters(name, sampler, [given[n] for n in names])
-        values = [_within(value_of(given[n]), computed) for n in names]
+        values = [_within(current_of(given[n]), computed) for n in names]
         shape = _shape(_size_of(given["size"], out), *values)
         with x64_for(computed):
             values = [_operand(x, computed) for x in values]
-            drawn = _sampled(self._take(), name, shape, computed, dtype, values, is_lowered_narrow())
-            return into(out, ours(drawn))
+            options = (computed, dtype, is_lowered_narrow(), *values)
+            if is_recording():
+                draw = self.bit_generator.draw
+                return into(out, ours(draw(_sampled, _sampled_line, name, shape, *options)))
+            key = self._take()
+            if any(np.ndim(x) == len(shape) for x in values):  # which may be one for each row
+                return into(out, ours(_sampled(key, name, shape, *options)))
+            return into(out, _drawn(lambda key, shape: _sampled(key, name, shape, *options), key, shape))
 
     text = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
     return _as_method(method, name, signature, text)

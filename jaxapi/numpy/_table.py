@@ -100,7 +100,7 @@ top_k
 array_equiv isfortran isscalar iterable may_share_memory ndenumerate real_if_close shares_memory
 """.split(),
     "classes and modules": """
-broadcast c_ fft fuse grad lib linalg mgrid ndarray ogrid r_ random testing ufunc value_and_grad
+broadcast c_ deferred fft fuse grad lib linalg mgrid ndarray ogrid r_ random testing ufunc value_and_grad
 """.split(),
     "CuPy's": """
 asnumpy cuda get_array_module
@@ -151,38 +151,3 @@ cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum nanprod nansu
 BROADCASTS_TO_OUT = """
 isneginf isposinf nanmedian nanpercentile nanquantile outer percentile quantile
 """.split()
-
-# What cannot be, and what to write.
-_ADVICE = {
-    "ElementwiseKernel ReductionKernel": "compile a Python function with jaxapi.numpy.fuse",
-    "RawKernel": "compile a Python function with jaxapi.numpy.fuse, or use jax.experimental.pallas",
-    "asmatrix matrix": "arrays are of one class: use 2-D arrays and x @ y",
-    "bmat": "arrays are of one class: use block",
-    **dict.fromkeys(
-        ["busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday"],
-        "JAX has no dates: use NumPy, and pass numbers",
-    ),
-    "char": "JAX has no arrays of text: use numpy.char",
-    "complex256": "JAX has no such dtype: use complex128",
-    "core": "it is private in NumPy",
-    "ctypeslib": "arrays lie on a device: pass numpy.asarray(x) to C",
-    "emath": "convert first, as in sqrt(x.astype(complex)): dtypes cannot follow from values",
-    "f2py": "it is a tool of NumPy's: use numpy.f2py",
-    "flatiter": "x.flat gives one; no class is needed",
-    "float128": "JAX has no such dtype: use float64",
-    "frompyfunc": "use vectorize, or a function of arrays",
-    "fromregex": "use asarray of numpy.fromregex",
-    "get_include": "it is a tool of NumPy's: use numpy.get_include",
-    "info": "use help",
-    "get_default_memory_pool get_default_pinned_memory_pool": "JAX looks after memory: leave the line out",
-    "in1d": "use isin",
-    "isnat": "JAX has no dates",
-    "memmap": "arrays lie on a device: use asarray of numpy.memmap",
-    "nditer nested_iters": "loops over elements run a program each: write whole arrays' operations, or fuse",
-    "rec recarray record": "JAX has no structured dtypes: pass fields one by one",
-    "row_stack": "use vstack",
-    "strings": "JAX has no arrays of text: use numpy.strings",
-    "test": "it runs NumPy's own tests",
-    "trapz": "use trapezoid",
-}
-UNAVAILABLE = {name: advice for names, advice in _ADVICE.items() for name in names.split()}

@@ -15,12 +15,13 @@ import jaxapi
 from .._core._dtypes import is_numpys, is_registered, refuse_complex, resolve_dtype, x64_for
 from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, unwrap
+from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, written
 from ..mutable._at import AT
+from ..mutable._batches import concrete, takes_pending
 from ..mutable._capacity._calls import call_on_rows
 from ..mutable._capacity._functions import of_elements
 from ..mutable._capacity._writing import accumulate_rows
-from ..mutable._elementwise import ELEMENTWISE
+from ..mutable._elementwise import ELEMENTWISE, chosen
 from ..mutable._faces import mode_of
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
@@ -32,8 +33,10 @@ from ._wrap import (
     check_initial,
     check_out,
     computed_by_numpy,
+    current_of,
     first_line,
     into,
+    operand_of,
     ours,
     value_of,
 )
@@ -181,10 +184,11 @@ class ufunc:
 
     def by_jax(self, *args, **kwargs):
         """Return what a call does where JAX computes, in the dtypes of its x64 mode."""
-        if len(args) == self.nin and any(map(may_have_room, args)):
-            made = of_elements(self._of_values, args, kwargs, NUMPY)
+        writes_alone = self.nout == 1 and kwargs.keys() == {"out"}
+        if len(args) == self.nin and (writes_alone or not kwargs) and any(map(may_have_room, args)):
+            made = of_elements(self._of_values, args, {}, NUMPY)
             if made is not None:
-                return made
+                return into(kwargs["out"], made, broadcasts=True) if kwargs else made
         return self._of_exact(*args, **kwargs)
 
     def _of_exact(
@@ -197,13 +201,13 @@ class ufunc:
             out += (None,) * (self.nout - len(out))
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__}() takes {self.nin} arrays and out, got {len(args)} arguments")
-        operands = [value_of(x) for x in args]
+        operands = [operand_of(x) for x in args]
         signature = other.pop("signature", other.pop("sig", None))
         if other:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(other)!r}")
         if dtype is None and signature is not None:
             dtype = signature[-1] if isinstance(signature, (tuple, str)) else signature
-        result = self._of_values(*operands, dtype=resolve_dtype(dtype), casting=casting)
+        result = self._of_values(*operands, dtype=resolve_dtype(dtype), casting=casting, may_wait=True)
         outs = out if isinstance(out, tuple) else (out,) * (out is not None) or (None,) * self.nout
         if len(outs) != self.nout:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
@@ -427,17 +431,19 @@ class ufunc:
         has_room = may_have_room(indices) and _is_written_by_rows(a, b)
         if how and has_room and accumulate_rows(a, indices, b, how):
             return
-        new: Any = None if b is None else as_ours(b)._value
+        new: Any = None if b is None else as_ours(b)._current
         if new is not None:
             refuse_complex(new.dtype, a.dtype)
         if how and a.dtype != np.bool and _computes_in_its_own_numbers(a.dtype, new.dtype):
             new = cast(new, a.dtype)
 
+            @takes_pending
             def write(value, key, new, made):
                 return write_each(value, key, new, made, how)
 
-            a._rewrite(write, unwrap(indices), new)
+            a._rewrite(write, written(indices), new)
             return
+        new = concrete(new)
         places = ours(jnp.arange(a.size).reshape(a.shape))[indices]._value
         if not places.size:
             return
@@ -469,7 +475,7 @@ def _computes_in_its_own_numbers(dtype, other) -> bool:
 def _placed(result, out, where, casting, args):
     """Return a result, written to ``out`` and only ``where``."""
     if where is not True:
-        mask = value_of(where)
+        mask = current_of(where)
         if getattr(mask, "dtype", np.dtype(bool)) != np.bool:
             raise TypeError(f"where must be an array of bool, got {mask.dtype}")
         if out is None:
@@ -478,9 +484,9 @@ def _placed(result, out, where, casting, args):
             shape = np.broadcast_shapes(result.shape, np.shape(mask))
             check_out(out, shape, result.dtype, casting, broadcasts=True)
             result = cast(result, out.dtype)
-            before = out._value
+            before = out._current
         with x64_for(result.dtype):
-            result = jnp.where(mask, result, before)
+            result = chosen(mask, result, before)
     return into(out, ours(result, *args), casting, broadcasts=True)
 
 

@@ -76,8 +76,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
     if (known != a.size) if -1 not in shape else (known == 0 or a.size % known):
         raise ValueError(f"cannot reshape array of size {a.size} into shape {shape}")
     if order == "F":
-        full = tuple(a.size // known if n == -1 else n for n in shape)
-        return reshape(a.T, full[::-1]).T
+        return reshape(a.T, shape[::-1]).T
     return mutable.reshape(a, shape, copy=copy)
 
 

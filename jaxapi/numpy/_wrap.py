@@ -25,19 +25,20 @@ from ..mutable._array import (
     wrap,
     wrap_rows,
 )
-from ..mutable._capacity._functions import way_on_rows
+from ..mutable._batches import Pending, is_recording, lend
+from ..mutable._capacity._functions import may_wait, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
+from ..mutable._storage import duplicate_line
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
-__all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "computed_by_numpy", "first_line"]
-__all__ += ["host_function"]
-__all__ += ["in_numpys_way", "into", "made", "on_host", "on_rows_first", "ours", "signed_as", "value_of"]
-__all__ += ["with_numpys_signature"]
+__all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "computed_by_numpy", "current_of"]
+__all__ += ["first_line", "host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first"]
+__all__ += ["operand_of", "ours", "signed_as", "value_of", "with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
 IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
@@ -169,6 +170,16 @@ def value_of(x):
     return x
 
 
+def operand_of(x):
+    """Return the same for a function of each element, which reads a view itself; it may be pending."""
+    return x._operand() if type(x) is Array else lend(value_of(x))
+
+
+def current_of(x):
+    """Return the same, of a view what it selects; it may be pending."""
+    return x._current if type(x) is Array else lend(value_of(x))
+
+
 _NOT_CONVERTED = (int, float, complex, str, slice, jax.Array)
 
 
@@ -189,7 +200,8 @@ def ours(result, *given):
 def made(result, *given, is_scalar=False):
     """Return results as our arrays, without axes, too; one that is an argument as a copy of it."""
     for x in given:
-        if isinstance(x, Array) and x._host is None and x._owner._host is None and x._owner._value is result:
+        is_on_device = isinstance(x, Array) and x._host is None and x._owner._host is None
+        if is_on_device and x._owner._holds(result):
             return copied(x)
         if x is result and isinstance(x, jax.Array):
             return shared(x, NUMPY, is_scalar and not x.ndim)
@@ -206,7 +218,7 @@ def into(out, result, casting="same_kind", broadcasts=False):
     if out is None:
         return result
     check_out(out, result.shape, result.dtype, casting, broadcasts)
-    out[...] = as_type(result, out.dtype)
+    out[...] = result if result.dtype == out.dtype else as_type(result, out.dtype)
     return out
 
 
@@ -229,15 +241,17 @@ def as_type(x, dtype):
     """Return an array in a dtype, as `cast`; a new one."""
     rows = x._rows() if may_have_room(x) else None
     if rows is not None:
-        new = _promotion.cast(rows.value, np.dtype(dtype))
-        if new is not rows.value:
-            return wrap_rows(Rows(new, rows.count), NUMPY)
+        memory = rows.memory
+        new = _promotion.cast(memory, np.dtype(dtype))
+        return wrap_rows(Rows(duplicate_line(new) if new is memory else new, rows.count), NUMPY)
+    if type(x) is Array and is_recording():
+        return ours(_promotion.cast_line(x._operand(), np.dtype(dtype)), x)
     return made(cast(unwrap(x), np.dtype(dtype)), x)
 
 
 def cast(value, dtype):
     """Cast anything array-like as NumPy does, of complex numbers the real part."""
-    return _promotion.cast(value_of(value), dtype)
+    return _promotion.cast(value if type(value) is Pending else value_of(value), dtype)
 
 
 def with_numpys_signature(name: str, numpys, function, module: str):
@@ -506,11 +520,13 @@ def on_rows_first(name, function, on_rows=None):
     if way is None:
         return function
     is_always_asked = name in MAKING_ROOM
+    waits = may_wait(name)
     returns_bool = name in _RETURNS_BOOL
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        made = way(args, kwargs) if args and (is_always_asked or any_may_have_room(args)) else None
+        is_asked = is_always_asked or any_may_have_room(args) or (waits and is_recording())
+        made = way(args, kwargs) if args and is_asked else None
         if made is None:
             return function(*args, **kwargs)
         return bool(made) if returns_bool else made

@@ -1,8 +1,11 @@
 """What CuPy's programs ask of `cupy.cuda` to choose a GPU and to wait for it."""
 
 import contextlib as _contextlib
+import typing as _typing
 
 import jax as _jax
+
+from .._missing import says_what_to_write as _says_what_to_write
 
 __all__ = ["Device", "Stream", "runtime"]
 
@@ -82,3 +85,7 @@ class runtime:
     def deviceSynchronize() -> None:
         """Wait until everything is done."""
         Device().synchronize()
+
+
+if not _typing.TYPE_CHECKING:  # for a type checker unknown names stay errors
+    __getattr__ = _says_what_to_write(__name__)

@@ -19,6 +19,7 @@ from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
+from .._missing import hints_at_arguments, hints_at_attributes
 from . import _arguments, _clusterings
 from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
@@ -69,6 +70,8 @@ SPARSE = {
 Weights: TypeAlias = ArrayLike | tuple[ArrayLike | None, ArrayLike | None]
 
 
+@hints_at_arguments
+@hints_at_attributes
 @jax.tree_util.register_pytree_node_class
 class KDTree:
     """Find the nearest of n points in m dimensions.
@@ -104,12 +107,14 @@ class KDTree:
         divide evenly. By default where they are. Needed for traced points on a mesh with Auto axes.
     axis_name : str or tuple of str, optional
         Inside of `jax.shard_map`: the mesh axes over which `data` are a part of the points.
-    cell : array_like, shape (m, m) or (clouds, m, m), optional
+    cell : array_like, shape (m, m), (clouds, m, m), (m,) or in three dimensions (6,), optional
         The vectors of a periodic cell, in rows, in the units of the data and kept in their dtype: of any
-        orientation and as sheared as one likes. Every image of a point counts, in `boxsize` the nearest one.
+        orientation and as sheared as one likes. Or their lengths alone, for right angles. Or a, b, c, alpha,
+        beta and gamma of a triclinic unit cell, the angles in degrees, laid as ASE lays it: a along the first
+        axis, b in the plane of the first two. Every image of a point counts, in `boxsize` the nearest one.
         Points may lie anywhere up to 2**29 cells from the origin. With `batch` there may be one for each id
-        from 0 on. May be traced: one that is singular or not finite, and a point that is farther away, has no
-        neighbors then, nor has a query that lies on a GPU and is farther away.
+        from 0 on, by its vectors. May be traced: one that is singular or not finite, and a point that is
+        farther away, has no neighbors then, nor has a query that lies on a GPU and is farther away.
     periodic : bool or sequence of m bools, default True
         Along which vectors of the `cell` the points are repeated. Static under jit.
     batch : array_like of int, shape (n,), optional
@@ -125,8 +130,8 @@ class KDTree:
     TypeError
         If the data are complex or not numbers, or a cell or a batch comes with points on several devices.
     ValueError
-        If the cell is not of shape (m, m), not finite or singular, or comes with `boxsize`, or flags and ids
-        are not as many as vectors and points.
+        If the cell is of another shape, not finite or singular, its lengths are not positive or its angles
+        make no cell, or it comes with `boxsize`, or flags and ids are not as many as vectors and points.
         If the data have another shape, are not finite, lie outside of the box, or are on several devices,
         neither whole on each nor sharded along axis 0 alone; if leafsize < 1; if boxsize is negative or
         nan; if traced points do not show how they lie; if an engine is asked for where points are on several

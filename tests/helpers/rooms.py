@@ -8,6 +8,8 @@ from jax import lax
 
 import jaxapi.numpy
 from jaxapi import mutable
+from jaxapi._core._programs import compiled
+from jaxapi.mutable._batches import continued
 from jaxapi.mutable._capacity import _rows
 
 __all__ = ["NAMESPACES", "has_room", "poison_rooms"]
@@ -38,7 +40,8 @@ def poison_rooms(monkeypatch, exact_up_to):
     monkeypatch.setattr(_rows, "EXACT_UP_TO", exact_up_to)
 
 
-@jax.jit
+@continued
+@compiled
 def _with_harm(value, count, harm):
     """Return a buffer with a value in the rows that do not count, by one program for every count."""
     counts = lax.broadcasted_iota(np.int32, value.shape, 0) < count

@@ -15,6 +15,7 @@ import pytest
 import jaxapi.mutable as xp
 import jaxapi.numpy
 from jaxapi.mutable import _storage
+from jaxapi.mutable._batches import is_recording
 
 of_both_sizes = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
 
@@ -223,16 +224,20 @@ def test_a_function_changes_its_argument():
 @pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="needs the GIL")
 def test_writes_reuse_memory():
     x, one = xp.zeros(100_000), xp.ones(100_000)
-    x[0] = 1
-    before = address(x)
-    x[1] = 2
-    x[5:100] = 3
-    x[::-2] = 4
-    x[[3, 4]] = 5
-    x[x > 4] = 6
-    x += 1
-    x *= one
-    assert address(x) == before
+
+    def write():
+        x[1] = 2
+        x[5:100] = 3
+        x[::-2] = 4
+        x[[3, 4]] = 5
+        x[x > 4] = 6
+        x.__iadd__(1)
+        x.__imul__(one)
+        return address(x)
+
+    addresses = [write() for _ in range(4)]
+    first = 2 if is_recording() else 0  # a batch's programs are given copies in their first calls
+    assert len(set(addresses[first:])) == 1
 
 
 @of_both_sizes

@@ -14,7 +14,14 @@ from jaxapi.mutable import _wrap
 
 
 def test_names():
-    assert set(dir(xp)) == set(jaxapi.__all__) - {"numpy"} | {"Array", "grad", "value_and_grad"}
+    assert set(dir(xp)) == set(jaxapi.__all__) - {"numpy"} | {
+        "Array",
+        "deferred",
+        "grad",
+        "lib",
+        "pad",
+        "value_and_grad",
+    }
     assert all(hasattr(xp, name) for name in xp.__all__)
     for part in ("fft", "interpolate", "linalg", "spatial"):
         assert getattr(xp, part).__all__ == list(getattr(jaxapi, part).__all__)
@@ -34,7 +41,7 @@ def functions():
 @pytest.mark.parametrize("function", list(functions()))
 def test_functions_are_jaxapis(function):
     """The signature and the docstring are jaxapi's, and joblib can ship it."""
-    if function not in (xp.fuse, xp.grad, xp.value_and_grad):
+    if function not in (xp.deferred, xp.fuse, xp.grad, xp.pad, xp.value_and_grad):
         part = function.__module__.removeprefix("jaxapi.mutable").removeprefix(".")
         plain = getattr(getattr(jaxapi, part) if part in ("fft", "linalg") else jaxapi, function.__name__)
         assert inspect.signature(function) == inspect.signature(plain)
@@ -165,3 +172,20 @@ def test_the_only_device_is_not_named(monkeypatch):
         assert xp.ones(3, device=device).__jax_array__().committed
     monkeypatch.setattr(_wrap, "_only_device", object)
     assert xp.ones(4, device=device).__jax_array__().committed
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "wrap"])
+def test_padding_is_numpys(mode):
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    found = xp.pad(xp.asarray(x), ((1, 0), (0, 2)), mode=mode)
+    assert found.__array_namespace__() is xp
+    np.testing.assert_array_equal(np.asarray(found), np.pad(x, ((1, 0), (0, 2)), mode=mode), strict=True)
+
+
+def test_windows_are_numpys():
+    x = np.arange(12.0).reshape(3, 4)
+    found = xp.lib.stride_tricks.sliding_window_view(xp.asarray(x), 2, axis=1)
+    assert found.__array_namespace__() is xp
+    expected = np.lib.stride_tricks.sliding_window_view(x, 2, axis=1)
+    np.testing.assert_array_equal(np.asarray(found), expected, strict=True)
+    assert jax.jit(lambda x: xp.lib.stride_tricks.sliding_window_view(x, 2).sum())(x[0]) == 9

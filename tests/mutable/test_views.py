@@ -8,6 +8,7 @@ from comparisons import assert_same
 
 import jaxapi.mutable as xp
 from jaxapi.mutable import _selection, _views
+from jaxapi.mutable._batches import is_recording
 
 pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
 
@@ -123,13 +124,17 @@ def test_views_leave_the_owner_its_memory():
     """A view that is alive does not make writes copy, and `x[key] += y` writes once."""
     x = xp.zeros(100_000)
     part = x[10:20]
-    x[0] = 1
-    before = x._value.unsafe_buffer_pointer()
-    x[1] = 1
-    part += 1
-    x[10:12] += 1
-    assert x._value.unsafe_buffer_pointer() == before
-    np.testing.assert_array_equal(part, [2, 2] + [1] * 8)
+
+    def write():
+        x[1] = 1
+        part[...] += 1
+        x[10:12] += 1
+        return x._value.unsafe_buffer_pointer()
+
+    addresses = [write() for _ in range(4)]
+    first = 2 if is_recording() else 0  # a batch's programs are given copies in their first calls
+    assert len(set(addresses[first:])) == 1
+    np.testing.assert_array_equal(part, [8, 8] + [4] * 8)
 
 
 def test_deep_views():

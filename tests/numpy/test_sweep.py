@@ -663,7 +663,7 @@ def test_what_was_once_wrong(name, way):
 
 
 NOT_SWEPT_NAMES = """
-apply_along_axis asnumpy cuda empty fft frombuffer fromfile fromiter fromstring from_dlpack fuse
+apply_along_axis asnumpy cuda empty fft frombuffer fromfile fromiter fromstring from_dlpack fuse deferred
 genfromtxt get_array_module grad lib linalg load loadtxt ndarray random testing top_k ufunc value_and_grad
 save savetxt savez savez_compressed array2string array_repr array_str einsum_path common_type c_ r_
 mgrid ogrid

@@ -20,6 +20,8 @@ from ..._core._checks import collected_checks
 from ..._core._dtypes import default_dtype, resolve_dtype, x64_mode
 from ..._core._lengths import has_own_length
 from .._array import Array, wrap
+from .._batches import Pending, concrete, is_recording, lend
+from .._selection import Part
 from ._dimensions import Bounds, Refused
 from ._programs import Inputs, Program, array_of
 from ._rows import Rows, dtype_may_have_room, least_rows_with_room, with_rows
@@ -145,16 +147,19 @@ class _NeedsExactArrays(Exception):
     """Raised for arguments that no program on buffers takes."""
 
 
-def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+def call_on_rows(
+    function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any], waits: bool = False
+) -> Any:
     """Return what a function makes of arrays of which some have room; None where it needs exact arrays.
 
-    ``function`` takes and returns arrays of ours, and looks at no values.
+    ``function`` takes and returns arrays of ours, and looks at no values. One that ``waits`` may be a line of
+    a batch where all arrays are exact, too.
     """
     rooms: _Rooms = {}
     _find_rooms(args, rooms)
     if kwargs:
         _find_rooms(kwargs.values(), rooms)
-    if not rooms:
+    if not rooms and not (waits and is_recording()):
         return None
     try:
         for choice in _choices(tuple(dict.fromkeys([room.rows.count for room in rooms.values()]))):
@@ -203,7 +208,7 @@ def _choices(lengths: tuple[int, ...]) -> list[_Choice]:
     Where those of every length do not fit, one length has rows, and arrays of others are exact, such as
     matrices of weights. Where arrays, and integers, are as long by accident, one array has rows.
     """
-    choices = [_Choice(lengths)] if len(lengths) > 1 else []
+    choices = [_Choice(lengths)] if len(lengths) != 1 else []
     for length in sorted(lengths, reverse=True):
         choices += [_Choice((length,)), _Choice((length,), is_first_alone=True)]
     return choices
@@ -228,7 +233,8 @@ class _Reader:
         """Note the values of arrays, and return what a program is kept by."""
         arguments = tuple([self._read(x) for x in args])
         named = tuple([(name, self._read_named(name, x)) for name, x in kwargs.items()])
-        if len(self.values) > 1 and not has_own_length(*self.values):
+        values = [x for x in self.values if type(x) is not Pending]
+        if len(values) > 1 and not has_own_length(*values):
             raise _NeedsExactArrays
         return _Statement(function, module, arguments, named)
 
@@ -238,7 +244,7 @@ class _Reader:
         if type(x) in (list, tuple):
             return _Sequence(type(x), tuple([self._read_item(item) for item in x]))
         if isinstance(x, (jax.Array, np.ndarray)):
-            return self._read_value(x, is_scalar=False)
+            return self._read_value(lend(x), is_scalar=False)
         if isinstance(x, (float, complex)):
             return _Option(type(x), _same_nan(x), repr(x))
         if isinstance(x, (type, np.dtype)):
@@ -264,11 +270,11 @@ class _Reader:
     def _read_array(self, x: Array) -> _Operand:
         room = self._rooms.get(id(x))
         if room is None:
-            return self._read_value(x._value, x._is_scalar)
+            return self._read_value(_value_of(x), x._is_scalar)
         number = self._number_of_length(room.rows.count)
         if number is None or (self._choice.is_first_alone and number in self._numbers_met):
             return self._read_value(x._value, is_scalar=False)
-        return self._read_rows(room.rows.value, number, room.is_transposed)
+        return self._read_rows(room.rows.memory, number, room.is_transposed)
 
     def _read_value(self, value: Any, is_scalar: bool) -> _Operand:
         """Read a value that is exact, and may be as long as others."""
@@ -288,12 +294,18 @@ class _Reader:
         return _Operand(value.shape, value.dtype, number, is_transposed)
 
 
+def _value_of(x: Array) -> Any:
+    """Return the value of an array, or what it is pending as."""
+    operand = x._operand()
+    return operand.taken() if type(operand) is Part else operand
+
+
 def _bounds(rooms: _Rooms, length: int) -> Bounds:
     """Return the bounds of numbers of rows for which arrays of a length share a program."""
     capacity = 0
     for room in rooms.values():
         if room.rows.count == length:
-            capacity = max(capacity, len(room.rows.value))
+            capacity = max(capacity, len(room.rows.memory))
     # A power of 2: what more rows than columns decide is decided for most numbers of rows.
     return Bounds(max(1 << length.bit_length() - 1, least_rows_with_room()), capacity)
 
@@ -378,7 +390,7 @@ class _StatementProgram:
         """
         contents = self._program(counts, values)
         has_checks = len(contents) > len(self._are_scalars)
-        if has_checks and contents.pop():
+        if has_checks and concrete(contents.pop()):
             return None
         if self._is_one:
             return array_of(contents[0], self._module, self._are_scalars[0])

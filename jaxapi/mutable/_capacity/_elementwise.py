@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._batches import Pending, concrete
+from .._elementwise import statement
 from .._storage import duplicate
 from ._rows import Rows, with_rows
 
@@ -14,38 +16,53 @@ __all__ = ["aligned", "computed"]
 _NUMBERS = frozenset([bool, int, float, complex])
 
 
-def aligned(operands: Sequence[Any], capacity: int | None = None) -> list[Any] | None:
+def aligned(
+    operands: Sequence[Any], capacity: int | None = None, is_concrete: bool = False
+) -> list[Any] | None:
     """Return the values of operands, with buffers of one number of rows, or of so many.
 
     None is returned for operands that do not fit row by row: exact arrays are computed with, or refused.
+    Values may be pending unless ``is_concrete`` is true.
     """
+    values = _aligned(operands, capacity)
+    return [concrete(x) for x in values] if is_concrete and values is not None else values
+
+
+def _aligned(operands: Sequence[Any], capacity: int | None) -> list[Any] | None:
     rows = [x for x in operands if type(x) is Rows]
     count = rows[0].count
-    ndim = rows[0].value.ndim
-    capacities = [x.value.shape[0] for x in rows]
+    ndim = rows[0].memory.ndim
+    capacities = [x.memory.shape[0] for x in rows]
     if capacity is None:
         capacity = max(capacities)
     for x in rows:
-        if x.count != count or x.value.ndim != ndim or x.value.shape[0] > capacity:
+        if x.count != count or x.memory.ndim != ndim or x.memory.shape[0] > capacity:
             return None
     if len(rows) == len(operands) and min(capacities) == capacity:
-        return [x.value for x in rows]
+        return [x.memory for x in rows]
     values = []
     for x in operands:
         if type(x) is Rows:
-            values.append(with_rows(x.value, capacity))
+            values.append(with_rows(x.memory, capacity))
         elif not _fits(x, count, ndim):
             return None
         else:
-            has_rows = np.ndim(x) == ndim and len(x) == count
+            has_rows = _ndim_of(x) == ndim and len(x) == count
             values.append(with_rows(x, capacity) if has_rows else x)
     return values
+
+
+def _ndim_of(x: Any) -> int:
+    """Return the number of axes of an operand."""
+    return x.ndim if type(x) is Pending else np.ndim(x)
 
 
 def _fits(x: Any, count: int, ndim: int) -> bool:
     """Whether an operand is a number, or an array with a row for each row that counts, or one for all."""
     if type(x) in _NUMBERS or isinstance(x, np.generic):
         return True
+    if type(x) is Pending:
+        return x.ndim < ndim or (x.ndim == ndim and len(x) in (1, count))
     if isinstance(x, jax.Array):
         if not isinstance(x.sharding, jax.sharding.SingleDeviceSharding):
             return False
@@ -63,7 +80,7 @@ def computed(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     if values is None:
         return None
     try:
-        made = function(*values)
+        made = statement(function, values)
     except (TypeError, ValueError, OverflowError):
         return None
     count = next(x.count for x in operands if type(x) is Rows)
@@ -75,6 +92,6 @@ def computed(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
 def _apart(made: jax.Array, values: list[Any]) -> jax.Array:
     """Return a result that is none of the operands, whose buffers are written to."""
     for value in values:
-        if made is value:
+        if made is value and type(made) is not Pending:
             return duplicate(made)
     return made

@@ -14,26 +14,42 @@ from ._rows import is_possible
 from ._selecting import MAKING_ROOM, TAKES
 from ._transposes import computed_of_transposes, rows_of_transpose
 
-__all__ = ["of_elements", "way_by_implementation", "way_on_rows"]
+__all__ = ["may_wait", "of_elements", "way_by_implementation", "way_on_rows"]
 
 _IMPLEMENTATIONS = TAKES | MATRICES
 _ALSO_BY_KEYWORD = frozenset(["axis", "bins", "q"])  # none has a default
 # Functions whose programs depend on shapes and options alone: none of them looks at values.
 _OF_SHAPES = """
-all allclose amax amin angle any append argmax argmin argpartition argsort around array_equal average
-broadcast_to choose column_stack concat concatenate convolve corrcoef correlate count_nonzero cov cross
-cumprod cumsum cumulative_prod cumulative_sum diag diagonal diff dot dstack ediff1d einsum expand_dims fft
-fft2 fftn flip gradient hfft hstack i0 ifft ifft2 ifftn ihfft inner irfft irfft2 irfftn isclose isneginf
-isposinf kron lexsort matmul matvec max mean median meshgrid min moveaxis multi_dot nan_to_num nanargmax
-nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar norm ones_like
-outer pad partition permute_dims polyval prod ptp repeat rfft rfft2 rfftn roll round select sinc sort
-sort_complex squeeze stack std sum take take_along_axis tensordot tile trace trapezoid tril triu
-unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm vstack zeros_like
+all allclose amax amin angle any append argmax argmin argpartition argsort around array_equal array_equiv
+average broadcast_arrays broadcast_to choose column_stack concat concatenate convolve corrcoef correlate
+count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum diag diagonal diff digitize dot dstack
+ediff1d einsum expand_dims fft fft2 fftn fftshift flip gradient hfft histogram2d histogramdd hstack i0 ifft
+ifft2 ifftn ifftshift ihfft inner interp irfft irfft2 irfftn isclose isneginf isposinf kron lexsort matmul
+matvec max mean median meshgrid min moveaxis multi_dot nan_to_num nanargmax nanargmin nancumprod nancumsum
+nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar norm ones_like outer
+packbits pad partition percentile permute_dims polyval prod ptp quantile ravel_multi_index repeat rfft rfft2
+rfftn roll round select sinc sliding_window_view sort sort_complex squeeze stack std sum take take_along_axis
+tensordot tile trace
+trapezoid tril triu unpackbits unravel_index unwrap vander var vdot vecdot vecmat vector_norm vstack
+zeros_like
 """
 _OF_MATRICES = """
 cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet
 solve svd svdvals trace
 """
+
+
+# Those whose programs depend on more around them, or that check values: they are no lines of a batch.
+_AT_ONCE = """
+allclose array_equal average choose convolve corrcoef correlate cov cross dot einsum inner kron matmul matvec
+multi_dot nanargmax nanargmin norm outer polyval repeat take take_along_axis tensordot trapezoid unravel_index
+vander vdot vecdot vecmat vector_norm
+"""
+
+
+def may_wait(name: str) -> bool:
+    """Whether a call of a function may be a line of a batch."""
+    return name in _OF_SHAPES.split() and name not in _AT_ONCE.split()
 
 
 def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], module: str) -> Any:
@@ -52,7 +68,7 @@ def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any
         return made
     operands = []
     for x, rows in zip(args, rows_of_args, strict=True):
-        exact_operand = x._value if isinstance(x, Array) and rows is None else x
+        exact_operand = x._current if isinstance(x, Array) and rows is None else x
         operands.append(exact_operand if rows is None else rows)
     made = computed(function, operands)
     if isinstance(made, tuple):
@@ -78,7 +94,7 @@ def way_on_rows(
     if implementation is not None:
         attempts.append(way_by_implementation(implementation, function, module))
     if _depends_on_shapes(function, name):
-        attempts.append(functools.partial(call_on_rows, function, module))
+        attempts.append(functools.partial(call_on_rows, function, module, waits=may_wait(name)))
     if not attempts:
         return None
     return attempts[0] if len(attempts) == 1 else functools.partial(_first_result, attempts)

@@ -498,7 +498,7 @@ def _transformed(self: _Evaluation, equation: Any, operands: list[Any]) -> Seque
 
 def _split(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
     if _is_along(equation, "axis"):
-        raise Refused("split")
+        raise Refused(equation.primitive.name)
     return self._bound(equation, operands)
 
 
@@ -846,6 +846,7 @@ _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "slice": _sliced,
     "split": _split,
     "tile": _tiled,
+    "unstack": _split,
     # matrices
     "cholesky": _decomposed,
     "eig": _decomposed,

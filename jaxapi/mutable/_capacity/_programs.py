@@ -18,6 +18,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from .._array import wrap, wrap_rows
+from .._batches import of_rows, recorded
 from .._storage import duplicate
 from ._dimensions import Bounds, Dimension, Refused, UnknownCounts
 from ._interpreter import evaluate, mentions_dimension
@@ -71,8 +72,9 @@ class Program:
                 raise Refused("a decision")
             results, self.structure = jax.tree.flatten(traced.out_info)
             self._results = [_rows_of_shape(x.shape) for x in results]
-            self._compiled = compiled(self._on_buffers(traced.jaxpr, inputs.bounds, name))
-            on_buffers = self._compiled.jitted().trace(*[_INT32] * len(inputs.bounds), *inputs.values)
+            program = compiled(self._on_buffers(traced.jaxpr, inputs.bounds, name))
+            self._compiled = recorded(program)
+            on_buffers = program.jitted().trace(*[_INT32] * len(inputs.bounds), *inputs.values)
         if mentions_dimension(on_buffers.jaxpr):
             raise Refused("a dimension that stays unknown")
         inside = on_buffers.jaxpr.jaxpr
@@ -99,6 +101,9 @@ class Program:
         """
         with x64_for(*self._dtypes):
             made = self._compiled(*map(number_of, counts), *values)
+        if counts:
+            for value in made:
+                of_rows(value)
         if True in self._are_passed_on:
             passed_on = zip(self._are_passed_on, made, strict=True)
             made = [duplicate(value) if is_given else value for is_given, value in passed_on]

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.sharding import get_abstract_mesh
 
 import jaxapi
 
@@ -18,22 +17,24 @@ from ..._core._constants import constant
 from ..._core._dtypes import WIDE, default_dtype, x64_for, x64_on
 from ..._core._lengths import KEPT, cut
 from ..._core._lengths import capacity as capacity_for
-from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
+from ..._core._programs import compiled, eagerly, is_traced
 from ..._interop._host_memory import aligned_empty
+from ..._spaced._linspace import counted
 from .. import _host_way as host_way
+from .._batches import Pending, concrete, continued, of_rows, recorded
 
 __all__ = [
     "OF_ARGUMENTS",
     "Buffer",
     "Rows",
     "as_default_integers",
-    "checks_programs",
     "compiled_in_width",
     "counted_rows",
 ]
 __all__ += [
     "dtype_may_have_room",
     "empty_rows",
+    "filled_memory",
     "has_int32_positions",
     "is_exact",
     "is_possible",
@@ -54,17 +55,27 @@ _INT32_MAX = np.iinfo(np.int32).max
 class Rows:
     """A buffer, a `jax.Array` of which the first rows count, and their number."""
 
-    __slots__ = ("count", "value")
+    __slots__ = ("count", "memory")
 
-    def __init__(self, value: jax.Array, count: int):
-        """Say how many rows of a buffer count."""
-        self.value = value
+    def __init__(self, memory: Any, count: int):
+        """Say how many rows of a buffer count, which may be pending."""
+        self.memory = memory
         self.count = count
+
+    @property
+    def value(self) -> jax.Array:
+        """The buffer."""
+        return concrete(self.memory)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The data type of the elements."""
+        return self.memory.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of what counts."""
-        return (self.count, *self.value.shape[1:])
+        return (self.count, *self.memory.shape[1:])
 
     def __len__(self) -> int:
         """Return how many rows count."""
@@ -81,35 +92,51 @@ class Buffer:
     ``_value`` is empty while another thread writes: see __getattr__.
     """
 
-    __slots__ = ("_lock", "_shared", "_value", "count")
+    __slots__ = ("_lock", "_pending", "_shared", "_value", "count")
 
+    _pending: Pending | None  # the value, where _value is empty
     _value: jax.Array
     _shared: bool  # whether an exact array is a view of its memory, which no write may use then
 
     def __init__(self, rows: Rows):
         """Hold rows that nobody else writes to."""
         self._lock = threading.RLock()
+        self._pending = None
         self._shared = False
-        self._value = rows.value
         self.count = rows.count
+        if type(rows.memory) is Pending:
+            self._pending = of_rows(rows.memory)
+        else:
+            self._value = rows.memory
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            """Read a value that another thread is writing."""
+            """Read a value that is pending, or that another thread is writing."""
             if name != "_value":
                 raise AttributeError(name)
             with self._lock:
+                pending = self._pending
+                if pending is not None:
+                    value = pending.value()
+                    self._value = value  # no call until both are done, which Ctrl-C could end
+                    self._pending = None
                 return _value_slot.__get__(self, Buffer)
+
+    @property
+    def memory(self) -> Any:
+        """The value, or what it is pending as."""
+        pending = self._pending
+        return self._value if pending is None else pending
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of what counts."""
-        return (self.count, *self._value.shape[1:])
+        return (self.count, *self.memory.shape[1:])
 
     def rows(self) -> Rows:
         """Return the rows as they are now."""
-        return Rows(self._value, self.count)
+        return Rows(self.memory, self.count)
 
     def exact(self) -> jax.Array:
         """Return what counts; the next write leaves the memory to that."""
@@ -121,26 +148,18 @@ class Buffer:
 def _exact(value: jax.Array, count: int) -> jax.Array:
     """Return the rows that count, of a view of the memory where that is possible."""
     with eagerly():
-        if not checks_programs():
+        if not host_way.checks_programs():
             return cut(count, value)[0]
         with jax.debug_nans(False), jax.debug_infs(False):  # it is no result of a program
             return cut(count, value)[0]
 
 
 _value_slot = Buffer.__dict__["_value"]
-_config = jax.config
-
-
-def checks_programs() -> bool:
-    """Whether JAX looks for NaN in what programs return, or compiles none."""
-    return _config.jax_debug_nans or _config.jax_debug_infs or _config.jax_disable_jit
 
 
 def is_possible() -> bool:
     """Whether arrays may have room: JAX computes, in no transformation and no mesh, and checks nothing."""
-    if host_way.is_on() or in_a_trace() or checks_programs():
-        return False
-    return get_abstract_mesh().empty
+    return host_way.is_by_jax()
 
 
 def is_exact(count: float) -> bool:
@@ -168,13 +187,20 @@ def dtype_may_have_room(dtype: np.dtype) -> bool:
     return dtype in _NARROW or dtype in WIDE
 
 
-def compiled_in_width(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Return what `compiled` does, of arrays that keep their 64 bits while x64 mode is off."""
+def compiled_in_width(
+    function: Callable[..., Any], as_line: Callable[..., Any] | None = None, **options: Any
+) -> Callable[..., Any]:
+    """Return what `compiled` does, of arrays that keep their 64 bits while x64 mode is off.
+
+    ``as_line`` is `recorded` or `continued`, for a program that may be a line of a batch.
+    """
     program = compiled(function, **options)
+    if as_line is not None:
+        program = as_line(program)
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
-        with x64_for(*[x.dtype for x in args if isinstance(x, jax.Array)]):
+        with x64_for(*[x.dtype for x in args if isinstance(x, (jax.Array, Pending))]):
             return program(*args)
 
     return run
@@ -201,10 +227,12 @@ def _buffer_has_int32_positions(size: int) -> bool:
 
 def takes_room(value: Any) -> bool:
     """Whether a value is an array on one device, of numbers whose dtype is no weak one."""
-    if not isinstance(value, jax.Array) or is_traced(value) or not value.ndim:
+    if not isinstance(value, (jax.Array, Pending)) or is_traced(value) or not value.ndim:
         return False
     if not dtype_may_have_room(value.dtype) or value.weak_type or not has_int32_positions(value):
         return False
+    if isinstance(value, Pending):
+        return True
     return isinstance(value.sharding, jax.sharding.SingleDeviceSharding)
 
 
@@ -232,7 +260,13 @@ def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
         return None
     if not dtype_may_have_room(dtype) or not is_possible():
         return None
-    return Rows(jaxapi.empty((capacity, *lengths[1:]), dtype=dtype), count)
+    return Rows(filled_memory(0, (capacity, *lengths[1:]), dtype), count)
+
+
+def filled_memory(value: int, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Return an array of a device in which each element is 0 or 1; it may be pending."""
+    with x64_for(dtype):
+        return _filled(value, shape, dtype)
 
 
 def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Rows | None:
@@ -253,6 +287,9 @@ def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Ro
         return None  # the numbers behind those that count may not be ones of the dtype
     if capacity == count or dtype.kind not in "ifu" or not dtype_may_have_room(dtype) or not is_possible():
         return None
+    if start == 0 and step == 1:
+        with x64_for(dtype):
+            return Rows(_counted(capacity, dtype), count)
     return Rows(jaxapi.arange(start, last + step, step, dtype=dtype), count)
 
 
@@ -271,4 +308,10 @@ def _padded_by(value, missing):
     return lax.pad(value, zero, [(0, missing, 0), *[(0, 0, 0)] * (value.ndim - 1)])
 
 
-_padded = compiled_in_width(_padded_by, static_argnums=1)
+def _filled_with(value, shape, dtype):
+    return jnp.full(shape, value, dtype)
+
+
+_padded = compiled_in_width(_padded_by, continued, static_argnums=1)
+_filled = recorded(compiled(_filled_with, static_argnums=(0, 1, 2)))
+_counted = recorded(counted)

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,17 +12,27 @@ import numpy as np
 import jaxapi
 
 from ..._core._devices import in_host_memory
-from ..._core._dtypes import as_indices, x64_for
+from ..._core._dtypes import as_indices, default_dtype, x64_for
 from ..._core._lengths import KEPT, has_own_length
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
-from .._array import NUMPY, Array, rows_of, unwrap, wrap, wrap_rows
-from .._indexing import check_indices, on_host, reads_on_host, selected_in_buffer
+from .._array import NUMPY, Array, reshaped, rows_of, unwrap, wrap, wrap_rows
+from .._batches import Pending, concrete, continued, is_recording, lend
+from .._indexing import (
+    check_indices,
+    index_along,
+    on_host,
+    read_unless_on_device,
+    reads_on_host,
+    selected_in_buffer,
+)
+from .._keys import FULL, check_int, expand, indices_along, is_mask, parts_of
+from ._calls import call_on_rows
 from ._fillers import filled
 from ._rows import (
+    OF_ARGUMENTS,
     Rows,
-    as_default_integers,
     compiled_in_width,
     is_possible,
     number_of,
@@ -31,32 +41,52 @@ from ._rows import (
     with_rows,
 )
 
-__all__ = ["MAKING_ROOM", "TAKES", "content_of", "read_by_array", "value_of_content"]
+__all__ = ["MAKING_ROOM", "TAKES", "Positions", "content_of", "current_content_of"]
+__all__ += ["current_value_of_content", "lie_together", "positions_of_key", "read_at", "read_by_array"]
+__all__ += ["value_of_content"]
+__all__ += ["value_of_content"]
 
-_filled = compiled_in_width(filled, static_argnums=2)
+_filled = compiled_in_width(filled, continued, static_argnums=2)
 _UNIQUE_VALUES = ("values",)
 
 
 def content_of(x: Any) -> Rows | jax.Array | None:
     """Return an array's rows, or its value if that is one of which rows can be made."""
+    content = current_content_of(x)
+    return concrete(content)
+
+
+def current_content_of(x: Any) -> Rows | jax.Array | Pending | None:
+    """Return the same, which may be pending."""
     if not isinstance(x, Array):
         return x if takes_room(x) else None
     rows = x._rows()
     if rows is not None:
         return rows
-    value = x._value
+    value = x._current
     return value if takes_room(value) else None
 
 
 def value_of_content(content: Any, capacity: int | None = None, filler: str = "nothing") -> Any:
     """Return a value of so many rows, in which those that do not count hold a filler."""
+    return concrete(current_value_of_content(content, capacity, filler))
+
+
+def current_value_of_content(content: Any, capacity: int | None = None, filler: str = "nothing") -> Any:
+    """Return the same, which may be pending."""
     if isinstance(content, Rows):
-        value = content.value
-        if filler != "nothing" and content.count < len(value):
+        value = content.memory
+        if filler != "nothing" and content.count < value.shape[0]:
             value = _filled(value, number_of(content.count), filler)
     else:
         value = content
     return value if capacity is None else with_rows(value, capacity)
+
+
+def lie_together(*values: Any) -> bool:
+    """Whether values, of which some may be pending, may choose the length of a result (`has_own_length`)."""
+    there = [x for x in values if type(x) is not Pending]
+    return not there or has_own_length(*there)
 
 
 def _capacity_of(*contents: Any) -> int:
@@ -103,18 +133,88 @@ def _of_host(host: np.ndarray, value: jax.Array, module: str) -> Any:
 
 
 def _gathered(x: Array, positions: Any) -> Any:
-    own = content_of(x)
-    places: Any = rows_of_host(positions) if isinstance(positions, np.ndarray) else content_of(positions)
+    own = current_content_of(x)
+    is_of_host = isinstance(positions, np.ndarray)
+    places: Any = rows_of_host(positions) if is_of_host else current_content_of(lend(positions))
     if own is None or places is None or not (isinstance(own, Rows) or isinstance(places, Rows)):
         return None
-    value = value_of_content(own)
-    where = value_of_content(places)
-    if not has_own_length(value, where):
+    value = current_value_of_content(own)
+    where = read_unless_on_device(current_value_of_content(places))
+    if not lie_together(value, where):
         return None
     count = places.count if isinstance(places, Rows) else None
     check_indices(where, 0, x.shape[0], count)
-    made = _taken(value, as_indices(where), number_of(x.shape[0]))
+    made = _taken(value, index_along(where, x.shape[0]), number_of(x.shape[0]))
     return wrap(made, x._module) if count is None else wrap_rows(Rows(made, count), x._module)
+
+
+class Positions(NamedTuple):
+    """A key of positions along some axes, and of all of the others."""
+
+    indices: list[Any]  # rows or values of integers, of 32 bits at least
+    are_axes_indexed: tuple[bool, ...]
+
+    def key(self, indices: Any) -> tuple[Any, ...]:
+        """Return the key with other values of the positions."""
+        remaining = iter(indices)
+        return tuple([next(remaining) if is_indexed else FULL for is_indexed in self.are_axes_indexed])
+
+
+def positions_of_key(x: Array, key: Any) -> Positions | None:
+    """Return the positions in a key of integers, arrays and full slices; None for another key."""
+    keys = key if type(key) is tuple else (key,)
+    if any(k is None or (type(k) is slice and k != FULL) for k in keys):
+        return None
+    if any(k is Ellipsis for k in keys) and (len(keys) > 2 or x.ndim < 2):
+        return None  # as `...` may stand for no axis between arrays
+    keys = tuple([list(k) if type(k) is range else unwrap(k) if type(k) is list else k for k in keys])
+    parts = [k if isinstance(k, Array) else parts_of((k,))[0] for k in keys]
+    if any(is_mask(part) and part.ndim != 1 for part in parts):
+        return None
+    indices = []
+    are_axes_indexed = []
+    for k, axis in expand(parts, x.shape):
+        are_axes_indexed.append(type(k) is not slice)
+        if type(k) is not slice:
+            positions = _positions_along(k, axis, x.shape[axis], x._module)
+            if positions is None:
+                return None
+            indices.append(positions)
+    return Positions(indices, tuple(are_axes_indexed))
+
+
+def _positions_along(k: Any, axis: int, size: int, module: str) -> Any:
+    """Return the positions that a part of a key means along an axis, as rows or a value."""
+    if type(k) is int:
+        return np.asarray(check_int(k, axis, size), np.int32)
+    if k.dtype == bool:
+        if k.shape != (size,):
+            return None
+        (k,) = np.nonzero(k) if isinstance(k, np.ndarray) else _nonzero(k, module=module) or (None,)
+    rows = rows_of(k)
+    value: Any = unwrap(k) if rows is None else rows.value
+    if value is None:
+        return None
+    check_indices(value, axis, size, None if rows is None else rows.count)
+    value = as_indices(value) if isinstance(value, jax.Array) else indices_along(value, size)
+    return value if rows is None else Rows(value, rows.count)
+
+
+def read_at(x: Array, key: Any) -> Any:
+    """Return what is at positions, of an array with room or by such positions; None for another key."""
+    if not is_possible():
+        return None
+    positions = positions_of_key(x, key)
+    if positions is None or (rows_of(x) is None and not any(isinstance(k, Rows) for k in positions.indices)):
+        return None
+    indices = [wrap_rows(k, x._module) if isinstance(k, Rows) else k for k in positions.indices]
+    return call_on_rows(_read_at, x._module, (x, positions.are_axes_indexed, *indices), {})
+
+
+def _read_at(x, are_axes_indexed, *indices):
+    key = Positions([], are_axes_indexed).key([k._value for k in indices])
+    made = x._value[key]
+    return wrap(made, x._module, is_scalar=not made.ndim)
 
 
 def _taken_by_function(x: Any, positions: Any, module: str) -> Any:
@@ -146,7 +246,7 @@ def _from_zero(positions, count, beyond):
     return jnp.where(is_within, positions, jnp.asarray(beyond, positions.dtype)), is_within.all()
 
 
-@compiled_in_width
+@functools.partial(compiled_in_width, as_line=continued)
 def _taken(value, positions, count):
     positions = jnp.where(positions < 0, positions + count.astype(positions.dtype), positions)
     positions = jnp.clip(positions, 0, count.astype(positions.dtype) - 1)
@@ -246,23 +346,25 @@ def _repeat(x: Any, repeats: Any, axis: Any = None, *, module: str) -> Any:
 def _searchsorted(x1: Any, x2: Any, side: Any = "left", sorter: Any = None, *, module: str) -> Any:
     if not isinstance(x2, Array) or sorter is not None or side not in ("left", "right"):
         return None
-    ordered = content_of(x1)
-    looked_up = content_of(x2)
-    if ordered is None or looked_up is None or not (isinstance(ordered, Rows) or isinstance(looked_up, Rows)):
+    ordered = current_content_of(lend(x1))
+    looked_up = current_content_of(x2)
+    if ordered is None or looked_up is None:
         return None
-    value = value_of_content(ordered)
-    places = value_of_content(looked_up)
-    if value.ndim != 1 or value.dtype != places.dtype or not has_own_length(value, places):
+    if not (isinstance(ordered, Rows) or isinstance(looked_up, Rows) or is_recording()):
         return None
-    made = as_default_integers(_insertion_points(value, number_of(len(ordered)), places, side))
+    value = current_value_of_content(ordered)
+    places = current_value_of_content(looked_up)
+    if value.ndim != 1 or value.dtype != places.dtype or not lie_together(value, places):
+        return None
+    made = _insertion_points(value, number_of(len(ordered)), places, side, default_dtype(int))
     count = looked_up.count if isinstance(looked_up, Rows) else None
     return wrap(made, module) if count is None else wrap_rows(Rows(made, count), module)
 
 
-@functools.partial(compiled_in_width, static_argnums=3)
-def _insertion_points(ordered, count, looked_up, side):
+@functools.partial(compiled_in_width, as_line=continued, static_argnums=(3, 4))
+def _insertion_points(ordered, count, looked_up, side, dtype):
     found = jaxapi.searchsorted(filled(ordered, count, "last"), looked_up, side=side)
-    return jnp.minimum(found, count.astype(found.dtype))
+    return jnp.minimum(found, count.astype(found.dtype)).astype(dtype)
 
 
 def _isin(x1: Any, x2: Any, *, invert: bool = False, module: str) -> Any:
@@ -299,7 +401,13 @@ def _rolled(value, shift, count):
 
 
 def _take(a: Any, indices: Any, axis: Any = None, *, module: str) -> Any:
-    if not isinstance(a, Array) or not isinstance(indices, Array) or not indices.ndim:
+    if axis is None and isinstance(a, Array) and a.ndim > 1:
+        a = reshaped(a, (a.size,))
+    if not isinstance(a, Array) or not a.ndim:
+        return None
+    if module == NUMPY and isinstance(indices, (int, list, np.ndarray)):
+        return _taken_from_host(a, indices, axis)
+    if not isinstance(indices, Array) or not indices.ndim:
         return None
     if axis is not None and type(axis) is not int:
         return None
@@ -307,6 +415,16 @@ def _take(a: Any, indices: Any, axis: Any = None, *, module: str) -> Any:
         return _take_in_rows(a, indices, axis, module)
     is_by_rows = axis in (0, -a.ndim) or (axis is None and a.ndim == 1)
     return _taken_by_function(a, indices, module) if is_by_rows else None
+
+
+def _taken_from_host(a: Array, indices: Any, axis: Any) -> Any:
+    """Return what is at positions that the host has, whose mistakes are seen there."""
+    try:
+        place = 0 if axis is None else range(a.ndim)[axis]
+        positions = np.asarray(indices)
+        return read_at(a, (FULL,) * place + (positions,)) if positions.dtype.kind in "iu" else None
+    except OF_ARGUMENTS:
+        return None  # as the exact arrays raise, too
 
 
 def _take_in_rows(a: Array, indices: Array, axis: int, module: str) -> Any:

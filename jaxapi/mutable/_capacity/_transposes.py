@@ -16,8 +16,7 @@ __all__ = ["computed_of_transposes", "rows_of_transpose"]
 
 def rows_of_transpose(x: Array) -> Rows | None:
     """Return the rows of what a matrix is the transpose of; None if it is no such view."""
-    view = x._view
-    return view.owner._rows_if_possible() if view is not None and view.is_transpose else None
+    return None if x._view is None else x._view.rows_that_are_columns()
 
 
 def computed_of_transposes(function: Callable[..., Any], operands: Sequence[Any], module: str) -> Any:

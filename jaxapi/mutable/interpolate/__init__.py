@@ -8,6 +8,7 @@ import jax as _jax
 
 import jaxapi.interpolate as _plain
 
+from ..._missing import says_what_to_write as _says_what_to_write
 from .. import spatial as _spatial
 from .._array import unwrap as _unwrap
 from .._wrap import wrap_result as _wrap_result
@@ -96,3 +97,7 @@ for _class in (RBFInterpolator, NearestNDInterpolator):
 def __dir__() -> list[str]:
     """Only the public names."""
     return sorted(__all__)
+
+
+if not _typing.TYPE_CHECKING:  # for a type checker unknown names stay errors
+    __getattr__ = _says_what_to_write(__name__)

@@ -2,11 +2,14 @@
 
 import functools as _functools
 import inspect as _inspect
+import typing as _typing
 
 import jax as _jax
 
 import jaxapi.spatial as _plain
 
+from ..._missing import hints_at_attributes as _hints_at_attributes
+from ..._missing import says_what_to_write as _says_what_to_write
 from .._array import unwrap as _unwrap
 from .._wrap import wrap_namespace as _wrap_namespace
 from .._wrap import wrap_result as _wrap_result
@@ -17,6 +20,7 @@ __all__ = list(_plain.__all__)
 _wrap_namespace(_plain, [name for name in __all__ if name not in ("KDTree", "distance")], globals(), __name__)
 
 
+@_hints_at_attributes
 @_jax.tree_util.register_pytree_node_class
 class KDTree:
     """Find the nearest of n points in m dimensions: results can be assigned to.
@@ -83,3 +87,7 @@ for _name, _member in _inspect.getmembers(_plain.KDTree):
 def __dir__() -> list[str]:
     """Only the public names."""
     return sorted(__all__)
+
+
+if not _typing.TYPE_CHECKING:  # for a type checker unknown names stay errors
+    __getattr__ = _says_what_to_write(__name__)

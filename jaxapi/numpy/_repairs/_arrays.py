@@ -244,7 +244,7 @@ def repeat(a: Array, repeats, axis=None):
     refuse(counts.size and not np.can_cast(counts.dtype, np.int64), TypeError, text)
     refuse(counts.ndim > 1, ValueError, "object too deep for desired array")
     refuse(counts.size and counts.min() < 0, ValueError, "repeats may not contain negative values.")
-    return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
+    return jaxapi.repeat(a, counts if counts.ndim else int(counts), axis=axis)
 
 
 def tile(A: Array, reps):
@@ -320,6 +320,8 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     dims = (dims,) if np.ndim(dims) == 0 else tuple(dims)
     text = f"parameter multi_index must be a sequence of length {len(dims)}"
     refuse(len(positions) != len(dims), ValueError, text)
+    if are_collected() and mode == "raise":
+        mode = ["raise"] * len(dims)
     if isinstance(mode, (tuple, list)):
         refuse(len(mode) != len(dims), ValueError, f"mode must be one for each of {len(dims)} axes")
         try:
@@ -506,7 +508,7 @@ def array_equal(a1: Array, a2: Array, equal_nan=False):
 
 def array_equiv(a1: Array, a2: Array):
     try:
-        np.broadcast_shapes(a1.shape, a2.shape)
+        jnp.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return jnp.asarray(False)
     return _of_comparable(jnp.array_equiv, a1, a2)

@@ -19,7 +19,7 @@ from ...linalg._matrices import full_precision
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._keys import LONG
 from ...mutable._promotion import cast, result_dtype, together
-from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
+from .._common import as_floats, as_number, axes_of, float_dtype, on_flat, refuse, strong
 
 _NAMES = """
 all angle any around bartlett blackman cumprod cumsum cumulative_prod cumulative_sum diff dot ediff1d
@@ -271,9 +271,11 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
         fp = fp[order]
         xp = jnp.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = jnp.concatenate([fp[-1:], fp, fp[:1]])
-    before = jnp.clip(jaxapi.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
-    before = before.astype(np.int32) if len(xp) < LONG else before
-    after = jnp.minimum(before + 1, len(xp) - 1)
+    count = xp.shape[0]
+    last = as_number(count - 1)
+    before = jnp.clip(jaxapi.searchsorted(xp, x, side="right") - 1, 0, as_number(max(count - 2, 0)))
+    before = before.astype(np.int32) if count < LONG else before
+    after = jnp.minimum(before + 1, last.astype(before.dtype) if hasattr(last, "dtype") else last)
     start = xp[before]
     low = fp[before]
     end = xp[after]

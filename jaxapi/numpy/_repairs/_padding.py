@@ -214,7 +214,8 @@ def _ramp(start, stop, count, axis):
     """Return numbers from one up to elements, without these, along an axis."""
     positions = jnp.arange(count, dtype=float).reshape(-1, *[1] * (stop.ndim - axis - 1))
     step = jaxapi.divide(stop.astype(start.dtype) - start, builtins.max(count, 1))
-    ramp = positions * step + start
+    # of a known 0 XLA would leave out the sum, which makes 0 of -0
+    ramp = positions * step + jax.lax.optimization_barrier(start)
     return (jnp.floor(ramp) if stop.dtype.kind in "iu" else ramp).astype(stop.dtype)
 
 

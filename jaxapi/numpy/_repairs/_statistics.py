@@ -24,7 +24,7 @@ from ...linalg._matrices import full_precision
 from ...mutable._capacity._rows import Rows
 from ...mutable._capacity._selecting import value_of_content
 from ...mutable._promotion import cast, narrowed, result_dtype
-from .._common import as_floats, axes_of, exact_program, float_dtype, refuse
+from .._common import as_floats, as_number, axes_of, exact_program, float_dtype, refuse
 from ._arrays import sort
 
 _NAMES = """
@@ -187,8 +187,7 @@ def _weights_along(weights, x, axis):
         refuse(weights.shape != tuple(x.shape[i] for i in axes), ValueError, text)
         others = tuple(i for i in range(x.ndim) if i not in axes)
         weights = jnp.expand_dims(weights.transpose(np.argsort(axes)), others)
-    is_negative = not is_traced(weights) and bool((weights < 0).any())
-    refuse(is_negative, ValueError, "Weights must be non-negative.")
+    refuse_values((weights < 0).any(), ValueError, "Weights must be non-negative.")
     return jnp.broadcast_to(weights, x.shape)
 
 
@@ -206,14 +205,14 @@ def _weighted_quantile(x, request: _Request, weights):
         whole = totals[..., -1:]
         are_all_nan = is_nan.all(-1)
         has_no_sum = ~(jnp.isfinite(whole[..., 0]) & (whole[..., 0] > 0)) & ~(are_all_nan & request.skip_nan)
-        is_bad = not is_traced(has_no_sum) and bool(has_no_sum.any())
-        refuse(is_bad, ValueError, "Weights included NaN, inf or were all zero.")
+        refuse_values(has_no_sum.any(), ValueError, "Weights included NaN, inf or were all zero.")
         parts = jaxapi.divide(totals, whole)
         if q.dtype.kind == "f":
             parts = parts.astype(q.dtype)
         # An element without weight at the beginning is none, for q = 0, too
         parts = jnp.where(parts == 0, -1, parts)
         fractions = jnp.asarray(q).reshape(q.shape + (1,) * elements.ndim)
+        size = as_number(size)
         counts = size - is_nan.sum(-1) if request.skip_nan else size
         positions = jnp.minimum((parts < fractions).sum(-1), jnp.maximum(counts - 1, 0))
         shape = q.shape + elements.shape[:-1]
@@ -677,7 +676,10 @@ def _edges(a, bins, range, weights=None, count=None):
 def _traced_edges(a, bins, range, weights):
     """Return the edges as NumPy spaces them; those that are given as they are."""
     if not isinstance(bins, str) and np.ndim(bins) == 1:
-        return jnp.asarray(bins)
+        bins = jnp.asarray(bins)
+        is_broken = (bins[:-1] > bins[1:]).any()
+        refuse_values(is_broken, ValueError, "`bins` must increase monotonically, when an array")
+        return bins
     if is_traced(bins) or isinstance(bins, str) or (range is not None and any_traced(*range)):
         return jnp.histogram_bin_edges(a, bins, range, weights)
     if range is not None or not a.size:
@@ -686,6 +688,8 @@ def _traced_edges(a, bins, range, weights):
     refuse(bins < 1, ValueError, "`bins` must be positive, when an integer")
     least = a.min()
     greatest = a.max()
+    is_infinite = ~(jnp.isfinite(least) & jnp.isfinite(greatest))
+    refuse_values(is_infinite, ValueError, "autodetected range is not finite")
     is_one_number = least == greatest
     return spaced_as_numpys(
         jnp.where(is_one_number, least - 0.5, least),
@@ -766,7 +770,7 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
 def histogram2d(
     x: Array, y: Array, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None
 ):
-    refuse(len(x) != len(y), ValueError, "x and y must have the same length.")
+    refuse(x.shape[0] != y.shape[0], ValueError, "x and y must have the same length.")
     if not isinstance(bins, int) and len(bins) != 2:
         bins = [jnp.asarray(bins)] * 2
     counts, (first, second) = histogramdd(jnp.stack([x, y], -1), bins, range, density, weights)
@@ -778,14 +782,16 @@ def digitize(x: Array, bins: Array, right=False):
     _of_one_axis(bins)
     side = "left" if right else "right"
     up = jaxapi.searchsorted(bins, x, side=side)
-    down = len(bins) - jaxapi.searchsorted(bins[::-1], x, side=side)
-    if is_traced(bins):
-        return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
-    order = np.asarray(bins)
+    count = bins.shape[0]
+    down = as_number(count) - jaxapi.searchsorted(bins[::-1], x, side=side)
+    if count < 2:
+        return up
+    order = bins if is_traced(bins) else np.asarray(bins)
     low = order[:-1]
     high = order[1:]
     differs = low != high
-    rises = not differs.any() or low[differs][0] < high[differs][0]  # as NumPy reads what is NaN
-    is_broken = ((high < low) if rises else (high > low)).any()
-    refuse(is_broken, ValueError, "bins must be monotonically increasing or decreasing")
-    return up if rises else down
+    first = differs.argmax()
+    rises = ~differs.any() | (low[first] < high[first])  # as NumPy reads what is NaN
+    is_broken = ((high < low) & rises | (high > low) & ~rises).any()
+    refuse_values(is_broken, ValueError, "bins must be monotonically increasing or decreasing")
+    return jnp.where(rises, up, down)

@@ -8,6 +8,7 @@ from .._creation import asarray as _asarray
 from .._functions import FUNCTIONS as _FUNCTIONS
 from .._wrap import as_ours as _as_ours
 from .._wrap import in_numpys_way as _in_numpys_way
+from .._wrap import on_rows_first as _on_rows_first
 from .._wrap import ours as _ours
 
 __all__ = ["as_strided", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "sliding_window_view"]
@@ -42,7 +43,8 @@ def _sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=F
         count = value.shape[along] - length + 1
         if count < 1:
             raise ValueError("window_shape is too large")
-        places = _np.arange(count)[:, None] + _np.arange(length)
+        xp = _np if isinstance(count, int) else _jnp  # of rows whose number is not known
+        places = xp.arange(count)[:, None] + _np.arange(length)
         windows = _jnp.take(value, places, along)
         value = _jnp.moveaxis(windows, along + 1, -1)
     return _ours(value)
@@ -57,4 +59,8 @@ def _as_strided(x, shape=None, strides=None, subok=False, writeable=True):
 
 
 as_strided = _in_numpys_way("as_strided", _numpys.as_strided, _as_strided)
-sliding_window_view = _in_numpys_way("sliding_window_view", _numpys.sliding_window_view, _sliding_window_view)
+sliding_window_view = _in_numpys_way(
+    "sliding_window_view",
+    _numpys.sliding_window_view,
+    _on_rows_first("sliding_window_view", _sliding_window_view),
+)

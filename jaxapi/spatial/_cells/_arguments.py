@@ -11,6 +11,7 @@ from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
 from .._arguments import broadcast_shape, number_array, numbers, what_is_in
 from ._lattice import is_singular, lattice_of
+from ._parameters import are_parameters, vectors_of
 from ._points import ImagePoints
 
 __all__ = ["cell_vectors", "check_clouds", "check_turns", "check_turns_of_points", "cloud_ids"]
@@ -31,14 +32,18 @@ def cell_vectors(cell, periodic: tuple[bool, ...], data: Array, has_clouds: bool
     """Return the vectors of a cell, (m, m) or (clouds, m, m), in the dtype and on the device of the data."""
     vectors = number_array(cell, "cell")
     m = len(periodic)
+    if are_parameters(vectors.shape, m):
+        vectors = vectors_of(vectors, periodic)
     if vectors.shape[-2:] != (m, m) or vectors.ndim > (3 if has_clouds else 2):
         kinds = (
             f"({m}, {m}), or (clouds, {m}, {m}) with batch,"
             if has_clouds or vectors.ndim > 2
             else f"({m}, {m})"
         )
+        lengths = "3 lengths, or 3 lengths and 3 angles" if m == 3 else f"{m} lengths"
         raise ValueError(
-            f"cell must be of shape {kinds} the lattice vectors in its rows, got {vectors.shape}"
+            f"cell must be of shape {kinds} the lattice vectors in its rows, or {lengths}, got shape "
+            f"{vectors.shape}"
         )
     if is_traced(vectors):
         return vectors.astype(data.dtype)

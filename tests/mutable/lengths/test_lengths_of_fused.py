@@ -93,6 +93,11 @@ def by_columns(np, table, y):
     return table / (table.size // table.shape[0]) + y[:, None]
 
 
+def reshaped(np, table, y):
+    flat = np.reshape(table, (-1,))
+    return np.reshape(table, (table.shape[0], -1)) + np.reshape(y, (y.shape[0], 1)), flat - np.max(flat)
+
+
 def distances(np, table, y):
     return np.min(np.sum((table[:, None] - table[None]) ** 2, axis=-1) + y * 0 + y[:, None] * 0, axis=1)
 
@@ -103,8 +108,17 @@ def counted(np, x, y):
 
 ROW_BY_ROW = of_numbers, masked, of_columns, beside_each_row, both_dtypes
 OF_ALL_ROWS = centered, by_size, by_length, backward, up_to_each
-OF_ALL_ROWS += standardized, in_order, neighbors, of_columns_and_rows, by_columns, distances, counted
-OF_TABLES = of_columns, beside_each_row, transposed, of_columns_and_rows, by_columns, distances
+OF_ALL_ROWS += (
+    standardized,
+    in_order,
+    neighbors,
+    of_columns_and_rows,
+    by_columns,
+    reshaped,
+    distances,
+    counted,
+)
+OF_TABLES = of_columns, beside_each_row, transposed, of_columns_and_rows, by_columns, reshaped, distances
 EXACT = (transposed,)
 
 

@@ -12,6 +12,17 @@ from rooms import has_room, poison_rooms
 import jaxapi.numpy
 from jaxapi import mutable
 
+
+def changed(x, change):
+    x = x.copy()
+    change(x)
+    return x
+
+
+def written(x, key, new):
+    return changed(x, lambda copy: copy.__setitem__(key, new))
+
+
 # Of a table (n, 3), a vector and integers of as many elements.
 VECTORS = [
     lambda xp, x, v, k: xp.gradient(v),
@@ -112,6 +123,95 @@ TAKEN = [
     lambda xp, x, v, k: xp.union1d(k, k + 3),
     lambda xp, x, v, k: xp.setdiff1d(k, xp.asarray([1, 7])),
 ]
+RESHAPED = [
+    lambda xp, x, v, k: xp.ravel(x) * 2,
+    lambda xp, x, v, k: x.T.ravel() + 1,
+    lambda xp, x, v, k: xp.reshape(x, -1, order="F"),
+    lambda xp, x, v, k: xp.reshape(x, (-1,)).sum(),
+    lambda xp, x, v, k: x.reshape(-1)[7:] * 2,
+    lambda xp, x, v, k: x.ravel()[k],
+    lambda xp, x, v, k: x.flatten().reshape(-1, 3),
+    lambda xp, x, v, k: v[: len(v) // 2 * 2].reshape(-1, 2).mean(axis=1),
+    lambda xp, x, v, k: x[: len(x) // 4 * 4].reshape(-1, 12) + 1,
+    lambda xp, x, v, k: xp.rot90(x) * 2,
+    lambda xp, x, v, k: xp.atleast_2d(v) - 1,
+    lambda xp, x, v, k: xp.lib.stride_tricks.sliding_window_view(v, 5).mean(axis=1),
+    lambda xp, x, v, k: xp.lib.stride_tricks.sliding_window_view(x, 4, axis=0) * 2,
+    lambda xp, x, v, k: x[1:, ::-1].T * v[1:],
+]
+AT_POSITIONS = [
+    lambda xp, x, v, k: x[[3, -1, 4]],
+    lambda xp, x, v, k: v[[5]] * 2,
+    lambda xp, x, v, k: x[[3, 4], 1],
+    lambda xp, x, v, k: x[[k[5] + 3, 4], range(2)],
+    lambda xp, x, v, k: x[:, [2, 0]] - 1,
+    lambda xp, x, v, k: x[..., np.asarray([True, False, True])],
+    lambda xp, x, v, k: x[k, 1],
+    lambda xp, x, v, k: x[xp.arange(len(x)), k % 3],
+    lambda xp, x, v, k: x[xp.arange(len(x)) % 2 == 0, 2],
+    lambda xp, x, v, k: x[np.asarray([[3, 4], [5, -6]])],
+    lambda xp, x, v, k: v[[]],
+    lambda xp, x, v, k: xp.take(x, k),
+    lambda xp, x, v, k: xp.take(x, [3, 5]),
+    lambda xp, x, v, k: xp.take(x, -2, axis=0),
+    lambda xp, x, v, k: written(x, [3, -4], 7),
+    lambda xp, x, v, k: written(x, ([3, -4], 1), [5, 6]),
+    lambda xp, x, v, k: written(x, (slice(None), [2, 0]), x[:, :2] * 2),
+    lambda xp, x, v, k: written(x, (k > 3, 0), 7),
+    lambda xp, x, v, k: written(x, (xp.arange(len(x)), k % 3), v),
+    lambda xp, x, v, k: written(v, k, 7),
+    lambda xp, x, v, k: written(v, xp.argsort(v), v * 2),
+    lambda xp, x, v, k: written(v, [3, 5, 3], [1, 2, 3]),
+    lambda xp, x, v, k: written(xp.asarray(np.zeros(9, "float32")), k, 1.5),
+    lambda xp, x, v, k: written(x, [2, 3], x[5]),
+]
+LOOKED_UP = [
+    lambda xp, x, v, k: xp.interp(xp.asarray([0.1, 2.5, 90], dtype="float32"), xp.cumsum(abs(v)), v),
+    lambda xp, x, v, k: xp.interp(v, xp.cumsum(abs(v)), x[:, 1], left=-7),
+    lambda xp, x, v, k: xp.interp(v * 5, v, x[:, 1], period=2.5),
+    lambda xp, x, v, k: xp.digitize(xp.asarray([-1.0, 0.1, 9], dtype="float32"), xp.sort(v)),
+    lambda xp, x, v, k: xp.digitize(v, xp.sort(x[:, 1])[::-1], right=True),
+    lambda xp, x, v, k: xp.histogram2d(v, x[:, 1], 5)[0],
+    lambda xp, x, v, k: xp.histogramdd(x, (3, 2, 4), weights=abs(v))[0],
+    lambda xp, x, v, k: xp.histogramdd(x, 3, density=True)[1][2],
+    lambda xp, x, v, k: xp.histogram(v, "sqrt")[0][:5],
+    lambda xp, x, v, k: xp.polyfit(v, x[:, 1], 1),
+    lambda xp, x, v, k: xp.quantile(v, 0.3, weights=abs(x[:, 1]), method="inverted_cdf"),
+    lambda xp, x, v, k: xp.percentile(x, [30, 60], axis=0, weights=abs(v), method="inverted_cdf"),
+    lambda xp, x, v, k: xp.ravel_multi_index((k, k % 2), (9, 2)),
+    lambda xp, x, v, k: xp.packbits(x > 0, axis=1),
+    lambda xp, x, v, k: xp.broadcast_arrays(v[:, None], x)[0] * 2,
+    lambda xp, x, v, k: xp.repeat(x, [1, 0, 2], axis=1),
+    lambda xp, x, v, k: xp.where(xp.array_equiv(x, x[:1]), 1, 2),
+]
+FILLED = [
+    lambda xp, x, v, k: xp.zeros_like(x) + v[:, None],
+    lambda xp, x, v, k: xp.ones_like(v, dtype="int32"),
+    lambda xp, x, v, k: xp.piecewise(v, [v < -0.2, v > 0.3], [lambda e: -e, lambda e: e * 2, 7]),
+    lambda xp, x, v, k: changed(v, lambda a: xp.copyto(a, 2, where=a > 0)),
+    lambda xp, x, v, k: changed(x, lambda a: xp.copyto(a, v[:, None])),
+    lambda xp, x, v, k: changed(v, lambda a: xp.putmask(a, a > 0, [1, 2, 3])),
+    lambda xp, x, v, k: changed(x, lambda a: xp.putmask(a, a > 0, 7)),
+    lambda xp, x, v, k: changed(v, lambda a: xp.place(a, a > -2, [1, 2, 3])),
+    lambda xp, x, v, k: changed(v, lambda a: xp.put(a, [3, -4, 5], [1, 2])),
+    lambda xp, x, v, k: changed(v, lambda a: xp.put(a, k * 20, 1, mode="wrap")),
+]
+CALLED = [
+    lambda xp, x, v, k: xp.vectorize(lambda e: e * 2 + 1)(v),
+    lambda xp, x, v, k: xp.vectorize(lambda e, f: e * f)(v, k),
+    lambda xp, x, v, k: xp.apply_along_axis(lambda row: row.sum() * 2, 1, x),
+    lambda xp, x, v, k: xp.apply_along_axis(lambda row: row[::-1] - row.mean(), -1, x),
+    lambda xp, x, v, k: xp.trim_zeros(xp.where(abs(k - 4) < 3, k, 0) * 1),
+    lambda xp, x, v, k: xp.trim_zeros(v * (xp.arange(len(v)) > 2), "f"),
+    lambda xp, x, v, k: xp.trim_zeros(v * 0),
+    lambda xp, x, v, k: xp.c_[v, x],
+    lambda xp, x, v, k: xp.r_[v, k],
+]
+# What JAX cannot trace, called for one element or row after another.
+UNTRACED = [
+    lambda xp, x, v, k: xp.vectorize(lambda e: e * 2 if e > 0 else -e)(v),
+    lambda xp, x, v, k: xp.apply_along_axis(lambda row: row.max() if row[0] > 0 else 0, 1, x),
+]
 # What is of values raises for some of them.
 REFUSED = [
     (ZeroDivisionError, lambda xp, x, v, k: xp.average(x, axis=0, weights=v * 0)),
@@ -121,6 +221,19 @@ REFUSED = [
     (ValueError, lambda xp, x, v, k: xp.cov(x, rowvar=False, fweights=-1 - k)),
     (IndexError, lambda xp, x, v, k: xp.delete(v, len(v))),
     (IndexError, lambda xp, x, v, k: xp.insert(v, -len(v) - 1, 2)),
+    (ValueError, lambda xp, x, v, k: xp.digitize(v[:3], v)),
+    (ValueError, lambda xp, x, v, k: xp.quantile(v, 0.3, weights=v, method="inverted_cdf")),
+    (ValueError, lambda xp, x, v, k: xp.histogram2d(v, v / 0 - v / 0, 5)),
+    (ValueError, lambda xp, x, v, k: xp.histogram2d(v, v, [v, 5])),
+    (ValueError, lambda xp, x, v, k: xp.ravel_multi_index((k, k), (9, 2))),
+    (IndexError, lambda xp, x, v, k: x[[3, len(x)]]),
+    (IndexError, lambda xp, x, v, k: x[:, [3]]),
+    (IndexError, lambda xp, x, v, k: x[k, len(x)]),
+    (IndexError, lambda xp, x, v, k: x[[1, 2], [0, 1, 2]]),
+    (IndexError, lambda xp, x, v, k: xp.take(v, [-len(v) - 1])),
+    (IndexError, lambda xp, x, v, k: written(v, [len(v)], 7)),
+    (ValueError, lambda xp, x, v, k: written(v, [3, 4], [1, 2, 3])),
+    (ValueError, lambda xp, x, v, k: written(x, k, v[:4])),
 ]
 DECISIONS = [
     lambda xp, x, v, k: xp.allclose(x, x * (1 + 1e-7)),
@@ -128,7 +241,8 @@ DECISIONS = [
     lambda xp, x, v, k: xp.array_equal(k, k),
     lambda xp, x, v, k: xp.array_equal(v, -v),
 ]
-STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN]
+STATEMENTS = [*VECTORS, *TABLES, *PADDED, *LEFT_OUT, *FOLDED, *SLID, *TAKEN, *RESHAPED, *AT_POSITIONS]
+STATEMENTS += [*LOOKED_UP, *FILLED, *CALLED]
 VIEWS = [
     lambda x: x.T,
     lambda x: x[5:],
@@ -181,7 +295,10 @@ def test_of_a_table():
 
 
 @pytest.mark.daily
-@pytest.mark.parametrize("statements", [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN])
+@pytest.mark.parametrize(
+    "statements",
+    [PADDED, LEFT_OUT, FOLDED, SLID, TAKEN, RESHAPED, AT_POSITIONS, LOOKED_UP, FILLED, CALLED, UNTRACED],
+)
 def test_of_parts(statements):
     for statement in statements:
         check(statement, 70)
@@ -310,6 +427,18 @@ def test_results_are_written_to_out():
     np.testing.assert_allclose(np.asarray(sums), np.cumsum(v), rtol=1e-5, atol=1e-5)
 
 
+def test_what_is_written_to_an_array_is_seen_in_another_shape():
+    x = jaxapi.numpy.asarray(arrays(np, 70)[0])
+    flat = x.reshape(-1)
+    read = np.asarray(flat), np.asarray(flat * 1)
+    x[5:] = 0
+    flat[3] = 7
+    assert np.asarray(x)[1, 0] == 7
+    np.testing.assert_array_equal(np.asarray(flat * 1), np.asarray(x).reshape(-1))
+    for before in read:
+        np.testing.assert_array_equal(before, arrays(np, 70)[0].reshape(-1))
+
+
 def test_views_are_read():
     for count in (17, 70):
         host = arrays(np, count)[0]
@@ -331,7 +460,7 @@ def test_new_lengths_compile_nothing():
         given = arrays(jaxapi.numpy, count)
         return [np.shape(statement(jaxapi.numpy, *given)) for statement in (*STATEMENTS, *DECISIONS)]
 
-    for count in (90, 96):
+    for count in (80, 84, 90, 96):
         run(count)
     with no_compilation():
         shapes = run(85)

@@ -21,6 +21,7 @@ from jaxapi.mutable import _indexing
 from tests.mutable.lengths.test_lengths import data_of
 from tests.mutable.lengths.test_lengths_of_functions import numbers_of
 from tests.mutable.lengths.test_lengths_of_matrices import OF_STACKS, numbers, stack_of
+from tests.mutable.lengths.test_lengths_of_shapes import AT_POSITIONS, CALLED, LOOKED_UP, RESHAPED, arrays
 
 
 @pytest.fixture(autouse=True)
@@ -343,6 +344,73 @@ def test_pairs_of_lengths(xp):
     places, x = [numbers_of(count) for count in pairs[-1]]
     expected = np.sum(np.exp(-((places[:, None] - x) ** 2)) @ x)
     np.testing.assert_allclose(found[-1][0], expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.thorough
+def test_many_lengths():
+    """Of 64 calls none compiles after the 16th."""
+    statements = [*RESHAPED, *AT_POSITIONS, *LOOKED_UP, *CALLED]
+
+    def run(count):
+        given = arrays(jaxapi.numpy, count)
+        return [statement(jaxapi.numpy, *given) for statement in statements]
+
+    first = np.linspace(129, 256, 16).astype(int)
+    others = np.setdiff1d(np.arange(129, 257), first)
+    then = np.random.default_rng(0).permutation(others)[:48].tolist()
+    found = results_of_new_lengths(run, first.tolist(), then)
+    for count, results in list(zip(then, found, strict=True))[::8]:
+        given = arrays(np, count)
+        for statement, result in zip(statements, results, strict=True):
+            np.testing.assert_allclose(np.asarray(result), statement(np, *given), rtol=2e-4, atol=2e-4)
+
+
+def samples(rng, count):
+    """Draw numbers, and put numbers in order."""
+    table = jaxapi.numpy.asarray(numbers_of(count, columns=3))
+    return [
+        rng.random(count),
+        rng.standard_normal((count, 3)),
+        rng.integers(-3, 9, count),
+        rng.permutation(count),
+        rng.permutation(table),
+        rng.choice(table, 5),
+        rng.choice(count, count - 3),
+    ]
+
+
+def samples_of_jax(key, count):
+    """Draw the same from `jax.random` alone, one key for each."""
+    keys = []
+    for _ in range(7):
+        key, taken = jax.random.split(key)
+        keys.append(taken)
+    table = jax.numpy.asarray(numbers_of(count, columns=3))
+    return [
+        jax.random.uniform(keys[0], (count,), float),
+        jax.random.normal(keys[1], (count, 3), float),
+        jax.random.randint(keys[2], (count,), 0, 12, np.uint64).astype(int) - 3,
+        jax.random.permutation(keys[3], count),
+        jax.random.permutation(keys[4], table),
+        jax.random.choice(keys[5], table, (5,)),
+        jax.random.choice(keys[6], count, (count - 3,)),
+    ]
+
+
+@pytest.mark.daily
+def test_random_numbers():
+    """What is drawn of a length with room is what `jax.random` draws of that length."""
+    key = jax.random.key(3)
+
+    def run(count):
+        return samples(jaxapi.numpy.random.default_rng(key), count)
+
+    lengths = 85, 91
+    for count, found in zip(lengths, results_of_new_lengths(run, (70, 84, 96), lengths), strict=True):
+        with jax.enable_x64(True):
+            expected = list(map(np.asarray, samples_of_jax(key, count)))
+        for part, expected_part in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(part), expected_part)
 
 
 # --- writes to exact arrays -----------------------------------------------------------------------------

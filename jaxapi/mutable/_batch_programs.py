@@ -1,0 +1,356 @@
+"""How the lines of a batch run: one by one, or, when the same lines come again, as one program.
+
+The bits are the same. In the one program there is a barrier with a fixed layout behind every line: XLA sees
+nothing across it that it could compute in another way.
+"""
+
+import collections
+import itertools
+import math
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental.layout import Layout, with_layout_constraint
+
+from .._core._constants import repeated
+from .._core._programs import compiled
+
+if TYPE_CHECKING:
+    from ._batches import Kind, Line, LineProgram
+
+__all__ = ["SMALL", "Numbers", "Run"]
+
+SMALL = 2**16  # bytes that are copied as fast as they are written in place
+
+_PROGRAMS_KEPT = 256
+_MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
+_WORTH_A_PROGRAM = 5  # lines
+
+
+class Numbers(NamedTuple):
+    """Some of the numbers of a batch, of one dtype: its programs get all of these as a vector."""
+
+    dtype: np.dtype
+    start: int
+    shape: tuple[int, ...]
+
+    def of(self, vector: Any) -> Any:
+        """Return them, of all numbers of the dtype."""
+        return vector[self.start : self.start + math.prod(self.shape)].reshape(self.shape)
+
+
+class _Made(NamedTuple):
+    """A result of a line, by the numbers of both."""
+
+    line: int
+    result: int
+
+
+# An int is the number of an array that the batch was given.
+_Operand = _Made | Numbers | int
+_Plan = tuple[tuple["LineProgram", tuple[_Operand, ...]], ...]
+
+
+class Run:
+    """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when asked again."""
+
+    def __init__(
+        self,
+        lines: "list[Line]",
+        arrays: list[Any],
+        numbers: dict[np.dtype, list],
+        device: Any,
+        may_compile: bool,
+    ):
+        """Take lines, the arrays that they are given, which nobody else may need, and their numbers."""
+        for number, line in enumerate(lines):
+            line.number = number
+        self._lines = lines
+        self._arrays = arrays
+        with np.errstate(over="ignore"):  # as of a number that float32 has as infinity
+            self._numbers = {dtype: np.array(values, dtype) for dtype, values in numbers.items()}
+        self._device = device
+        self._together: list[Any] = []  # the lines that the one program returns, and what it returned
+        self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
+        self._program = _program_of(lines) if may_compile and len(lines) >= _WORTH_A_PROGRAM else None
+
+    def finish(self) -> None:
+        """Give a value, or the error that is raised instead, to all results that somebody has."""
+        wanted = [line for line in self._lines if line.wanted()]
+        if not wanted:
+            return
+        if self._program is not None and not self._each and not self._ran_together():
+            self._together.clear()  # what Ctrl-C ended
+            numbers = [line.number for line in wanted]
+            self._program.run(self._arrays, self._numbers, self._device, numbers, self._together)
+        if not self._ran_together():
+            self._finish_each(wanted)
+            return
+        kept, made = self._together
+        for line in wanted:
+            _finish(line, made if isinstance(made, Exception) else made[kept.index(line.number)])
+
+    def _ran_together(self) -> bool:
+        return len(self._together) > 1
+
+    def _finish_each(self, wanted: "list[Line]") -> None:
+        """Run line by line; what depends on one that fails raises its error when it is asked for."""
+        needed = _Needed(self._lines, wanted)
+        for line in self._lines:
+            if line.number not in needed.last_uses:
+                if line.number == len(self._each):
+                    self._each.append(None)
+                continue
+            if line.number == len(self._each):
+                self._run_line(line, needed)
+            if self._each[line.number] is not None:
+                _finish(line, self._each[line.number])
+            for number in needed.lines_read_last_by(line):
+                self._each[number] = None
+
+    def _run_line(self, line: "Line", needed: "_Needed") -> None:
+        """Append what a line returns, or the error that it raises."""
+        try:
+            operands = [self._operand(x) for x in line.operands]
+            failed = [x for x in operands if isinstance(x, Exception)]
+            if failed:
+                self._each.append(failed[0])
+            elif self._may_reuse(line, operands, needed):
+                if not line.program.was_reused:  # a first call, as of `_Program`
+                    operands[0] = jnp.copy(operands[0])
+                # in the same call of C that deletes the operand, which Ctrl-C cannot end
+                program = line.program.reusing.jitted()
+                self._each.extend(itertools.starmap(program, [line.program.arguments(operands)]))
+                line.program.was_reused = True
+            else:
+                self._each.append(line.program(operands))
+        except Exception as error:
+            self._each.append(error.with_traceback(None))  # whose frames hold the operands
+
+    def _operand(self, x: Any) -> Any:
+        """Return the value of an operand, or the error of the line that makes it."""
+        if type(x) is int:
+            return self._arrays[x]
+        if type(x) is Numbers:
+            return repeated(x.of(self._numbers[x.dtype]), self._device)
+        source, index = x
+        made = self._each[source.number]
+        return made if isinstance(made, Exception) else source.program.results(made)[index]
+
+    def _may_reuse(self, line: "Line", operands: list[Any], needed: "_Needed") -> bool:
+        """Whether a line may use the memory of its first operand: nobody else has it, or will read it."""
+        if line.program.reusing is None or getattr(operands[0], "nbytes", 0) <= SMALL:
+            return False
+        x = line.operands[0]
+        if line.operands.count(x) > 1:
+            return False
+        if type(x) is tuple:
+            source, _ = x
+            is_last = needed.last_uses[source.number] == line.number and not source.wanted()
+            is_read_last = is_last and source.program.is_one
+        else:
+            is_read_last = type(x) is int and needed.last_readers[x] == line.number
+        # The other list is that of the arrays, or that of what each line returned.
+        return is_read_last and sys.getrefcount(operands[0]) == _IN_ONE_LIST + 1
+
+
+def _finish(line: "Line", made: Any) -> None:
+    """Give what a line returned, or the error that it raised, to who has its results."""
+    for pending in line.wanted():
+        if isinstance(made, Exception):
+            pending.finish(None, made)
+        else:
+            pending.finish(line.program.results(made)[pending.index])
+
+
+def _count_in_a_list() -> int:
+    values = [object()]
+    return sys.getrefcount(values[0])
+
+
+# Without the GIL the count would prove nothing.
+_IN_ONE_LIST = _count_in_a_list() if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
+
+
+class _Needed:
+    """Which lines have to run, and who reads what last."""
+
+    def __init__(self, lines: "list[Line]", wanted: "list[Line]"):
+        """Go back from the lines whose results somebody has."""
+        self.last_uses = {line.number: line.number for line in wanted}  # of lines
+        self.last_readers: dict[int, int] = {}  # of arrays
+        self._read_last: dict[int, list[int]] = {}
+        for line in reversed(lines):
+            if line.number not in self.last_uses:
+                continue
+            for x in line.operands:
+                if type(x) is tuple:
+                    number = x[0].number
+                    self.last_uses[number] = max(self.last_uses.get(number, -1), line.number)
+                elif type(x) is int:
+                    self.last_readers.setdefault(x, line.number)
+        for number, reader in self.last_uses.items():
+            self._read_last.setdefault(reader, []).append(number)
+
+    def lines_read_last_by(self, line: "Line") -> list[int]:
+        """Return the numbers of lines whose results nobody reads behind this one."""
+        return self._read_last.get(line.number, [])
+
+
+class _Program:
+    """Lines that were seen, compiled as one program from the second time on."""
+
+    def __init__(self, plan: _Plan):
+        """Take a program of each line, and its operands."""
+        self._plan = plan
+        self._lock = threading.Lock()
+        self._was_seen = False
+        self._failed = False
+        self._kept: tuple[int, ...] = ()  # the lines whose results are returned
+        self._variants = 0
+        self._compiled: dict[tuple[int, ...], Any] = {}  # by the arrays whose memory is used
+        self._was_called: set[Any] = set()  # those of which a call ended
+        first_operands = [operands[0] for program, operands in plan if program.reusing is not None]
+        self._written = sorted({x for x in first_operands if type(x) is int})
+        all_operands = itertools.chain.from_iterable(operands for _, operands in plan)
+        self._dtypes = list(dict.fromkeys(x.dtype for x in all_operands if type(x) is Numbers))
+
+    def run(
+        self,
+        arrays: list[Any],
+        numbers: dict[np.dtype, np.ndarray],
+        device: Any,
+        wanted: list[int],
+        made: list[Any],
+    ) -> None:
+        """Append the lines that are returned, and what the program returns, or the error that it raises.
+
+        Nothing is appended where lines run one by one: for the first time, and after an error.
+        """
+        with self._lock:
+            if self._failed or not self._keeps(wanted):
+                return
+            kept = self._kept
+            donated = self._donated(arrays)
+            if donated not in self._compiled and len(self._compiled) > _MOST_VARIANTS:
+                donated = ()
+            if donated not in self._compiled:
+                self._compiled[donated] = self._compile(donated)
+            program = self._compiled[donated]
+        made.append(kept)
+        given = [None if number in donated else x for number, x in enumerate(arrays)]
+        spent = [arrays[number] for number in donated]
+        if program not in self._was_called:  # a first call ends in Python, where Ctrl-C could lose its result
+            spent = list(map(jnp.copy, spent))
+        try:
+            vectors = [repeated(numbers[dtype], device) for dtype in self._dtypes]
+            made.extend(itertools.starmap(program, [(given, spent, vectors)]))
+            self._was_called.add(program)
+        except Exception as error:
+            self._failed = True
+            if any(x.is_deleted() for x in spent):
+                made.append(error.with_traceback(None))
+        finally:
+            if program not in self._was_called:  # JAX would call it in Python for good
+                self._compiled.pop(donated, None)
+
+    def _keeps(self, wanted: list[int]) -> bool:
+        """Whether the program returns the results of these lines, from now on."""
+        if not self._was_seen:
+            self._was_seen = True
+            return False
+        if set(wanted) <= set(self._kept):
+            return True
+        if self._variants == _MOST_VARIANTS:
+            return False
+        self._variants += 1
+        self._kept = tuple(sorted({*self._kept, *wanted}))
+        self._compiled = {}
+        self._was_called = set()
+        return True
+
+    def _donated(self, arrays: list[Any]) -> tuple[int, ...]:
+        """Return the arrays that are written to, nobody else has, and that a result can take the place of."""
+        room: collections.Counter[Kind] = collections.Counter()
+        for number in self._kept:
+            room.update(self._plan[number][0].kinds)
+        donated = []
+        for number in self._written:
+            if arrays[number].nbytes <= SMALL or sys.getrefcount(arrays[number]) != _IN_ONE_LIST:
+                continue
+            kind = next((kind for kind in room if kind.is_of(arrays[number]) and room[kind]), None)
+            if kind is not None:
+                room[kind] -= 1
+                donated.append(number)
+        return tuple(donated)
+
+    def _compile(self, donated: tuple[int, ...]) -> Any:
+        plan = self._plan
+        kept = self._kept
+        needed = _needed_by(plan, kept)
+
+        def statements(given: list[Any], spent: list[Any], vectors: list[Any]) -> list[Any]:
+            arrays = dict(enumerate(given)) | dict(zip(donated, spent, strict=True))
+            numbers = dict(zip(self._dtypes, vectors, strict=True))
+            made: list[Any] = []
+
+            def value_of(x: _Operand) -> Any:
+                if isinstance(x, int):
+                    return arrays[x]
+                if isinstance(x, Numbers):
+                    return x.of(numbers[x.dtype])
+                program, _ = plan[x.line]
+                return program.results(made[x.line])[x.result]
+
+            for number, (program, operands) in enumerate(plan):
+                result = None
+                if number in needed:
+                    result = jax.tree.map(_sealed, program(list(map(value_of, operands))))
+                made.append(result)
+            return [made[number] for number in kept]
+
+        return compiled(statements, donate_argnums=1).jitted()
+
+
+def _needed_by(plan: _Plan, kept: Sequence[int]) -> set[int]:
+    """Return the lines that those read that are kept, and these."""
+    needed = set(kept)
+    for number in reversed(range(len(plan))):
+        if number in needed:
+            _, operands = plan[number]
+            needed.update(x.line for x in operands if isinstance(x, _Made))
+    return needed
+
+
+def _sealed(value: jax.Array) -> jax.Array:
+    """Return a value that is computed as it is alone: nothing is moved or rewritten across a barrier."""
+    in_order = with_layout_constraint(value, Layout(major_to_minor=tuple(range(value.ndim))))
+    return lax.optimization_barrier(in_order)
+
+
+_programs: collections.OrderedDict[_Plan, _Program] = collections.OrderedDict()
+_programs_lock = threading.Lock()
+
+
+def _program_of(lines: "list[Line]") -> _Program:
+    """Return the program of lines, which was there if they came before."""
+    plan = []
+    for line in lines:
+        operands = [_Made(x[0].number, x[1]) if type(x) is tuple else x for x in line.operands]
+        plan.append((line.program, tuple(operands)))
+    key = tuple(plan)
+    with _programs_lock:
+        program = _programs.get(key)
+        if program is None:
+            program = _programs[key] = _Program(key)
+            if len(_programs) > _PROGRAMS_KEPT:
+                _programs.popitem(last=False)
+        else:
+            _programs.move_to_end(key)
+        return program

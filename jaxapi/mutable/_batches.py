@@ -1,0 +1,767 @@
+"""Statements that wait: a batch of them becomes one program of JAX, which runs when a value is asked for.
+
+On a device, outside of JAX's transformations, a call of a program that is `recorded` becomes a line of the
+batch of its thread, and returns a `Pending` value, of which shape and dtype are known. A batch runs when
+
+- the value of one of its lines is asked for,
+- the program comes again to the first of its statements that comes again: a loop's next round,
+- it has many lines, or makes many bytes.
+
+A batch that comes for the first time runs line by line, each by the line's own program. When the same lines
+come again they are compiled as one program, of the same bits: behind every line there is a barrier with a
+fixed layout, through which XLA sees nothing that it could compute in another way. Lines of arrays with room
+run line by line, so that a new length compiles nothing, unless they are a loop's round.
+"""
+
+import collections
+import contextlib
+import contextvars
+import functools
+import math
+import os
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._core._constants import positions as positions_of
+from .._core._constants import repeated
+from .._core._devices import default_device
+from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
+from .._core._programs import eagerly, is_jax_array, is_traced
+from . import _host_way as host_way
+from ._batch_programs import Numbers, Run
+
+__all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
+__all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
+__all__ += ["kind_of", "line_of", "line_program_of", "of_rows", "run_all", "run_readers", "takes_pending"]
+
+_SHORTEST = 16  # lines that are run because a statement comes again
+_LONGEST = 100  # lines
+_MOST_BYTES = 2**28  # of the results of lines
+LARGE = 2**25  # bytes of one result: its program takes longer than its call
+_LINES_KEPT = 4096
+_KINDS_KEPT = 4096
+
+_FEW = 8  # elements of an array that may be one of many numbers
+
+_PACKAGE = __name__.partition(".")[0]
+_NUMBERS = frozenset([bool, int, float, complex])
+_local = threading.local()
+
+
+class Kind:
+    """What a line is compiled for, of an operand; one object for each kind."""
+
+    __slots__ = ("dtype", "shape", "size", "weak_type")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool):
+        """Take what is known of an array."""
+        self.shape = shape
+        self.size = math.prod(shape)
+        self.dtype = dtype
+        self.weak_type = weak_type
+
+    def is_of(self, array: Any) -> bool:
+        """Whether an array has this shape and dtype."""
+        return array.shape == self.shape and array.dtype == self.dtype
+
+    def structure(self) -> jax.ShapeDtypeStruct:
+        """Return what a program is traced with."""
+        return jax.ShapeDtypeStruct(self.shape, self.dtype, weak_type=self.weak_type)
+
+
+@functools.lru_cache(_KINDS_KEPT)
+def kind_of(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> Kind:
+    """Return the kind of arrays of a shape and a dtype."""
+    return Kind(shape, dtype, weak_type)
+
+
+class Pending:
+    """The value that a line of a batch makes. Its shape and its dtype are known before."""
+
+    __slots__ = ("__weakref__", "_error", "_line", "_value", "index", "kind")
+
+    def __init__(self, kind: Kind, line: "Line | None" = None, index: int = 0):
+        """Stand for what a line makes, or for one of several results."""
+        self.kind = kind
+        self.index = index
+        self._line = line
+        self._value: Any = None
+        self._error: Exception | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the value was made."""
+        return self._value is not None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self.kind.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.kind.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.kind.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The data type of the elements."""
+        return self.kind.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.kind.size * self.kind.dtype.itemsize
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype gives way to another one, as a Python number's."""
+        return self.kind.weak_type
+
+    @property
+    def device(self) -> Any:
+        """Where the value is made."""
+        line = self._line
+        return line.batch.device if line is not None else self.value().device
+
+    def __len__(self) -> int:
+        """Return the length of the first axis."""
+        return self.kind.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return the value as NumPy's array."""
+        return np.array(self.value(), dtype, copy=copy)
+
+    def __jax_array__(self) -> jax.Array:
+        """Return the value, for functions of jax.numpy."""
+        return self.value()
+
+    def value(self) -> jax.Array:
+        """Return the value; the batch runs if it has not run yet."""
+        line = self._line
+        if line is not None:
+            line.batch.run(is_asked=True)
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def finish(self, value: Any, error: Exception | None = None) -> None:
+        """Take the value, or the error that is raised instead of it."""
+        self._value = value
+        self._error = error
+        self._line = None
+
+
+class Positions(tuple):
+    """Positions along some axes, below 2**31: int32 numbers of a program."""
+
+    __slots__ = ()
+
+
+def concrete(x: Any) -> Any:
+    """Return the value of what may be pending; of positions their array."""
+    if type(x) is Pending:
+        return x.value()
+    return positions_of(x) if type(x) is Positions else x
+
+
+def of_rows(x: Any) -> Any:
+    """Note of what may be pending that it comes from a buffer, of which some rows count.
+
+    Its batch is not compiled as one, but as a round of a loop: the next one might have buffers of other
+    lengths.
+    """
+    if type(x) is Pending and x._line is not None:
+        x._line.batch.has_rows = True
+    return x
+
+
+# Arrays that others may have: who donates one to a program of his own deletes it. And the batches that wait.
+_lent: weakref.WeakValueDictionary[int, jax.Array] = weakref.WeakValueDictionary()
+_waiting: "dict[int, weakref.ref[_Batch]]" = {}  # by their identities
+
+
+def _forget(identity: int, _: Any) -> None:
+    _waiting.pop(identity, None)
+
+
+def lend(value: Any) -> Any:
+    """Return an array that others may have: what waits for it runs before, and nothing will wait for it."""
+    if is_jax_array(value) and not is_traced(value):
+        _lent[id(value)] = value
+        run_readers(value)
+    return value
+
+
+def run_readers(value: Any) -> None:
+    """Run what waits for an array."""
+    for reference in list(_waiting.values()):  # one call of C, whatever other threads do
+        batch = reference()
+        if batch is not None and batch.has(value):
+            batch.run()
+
+
+_is_on = os.environ.get("JAXAPI_DEFERRED", "0") == "1"
+_is_on_here: contextvars.ContextVar[bool | None] = contextvars.ContextVar("deferred", default=None)
+
+
+@contextlib.contextmanager
+def deferred(on: bool = True) -> Iterator[None]:
+    """Let statements wait in this context, and run a batch of them as one program.
+
+    On a device, outside of JAX's transformations, statements on arrays of `jaxapi.numpy` and
+    `jaxapi.mutable` then return before anything has run. A batch runs when a value is asked for, when a loop
+    begins its next round, when it has 100 statements or many bytes, and at the end of the context. Lines that
+    come again are compiled as one program: a loop of small statements takes less than half the time. On the
+    CPU, where NumPy computes, nothing changes. CuPy and NumPy have no such mode; PyTorch's lazy tensors and
+    MLX's arrays are alike.
+
+    ``JAXAPI_DEFERRED=1`` in the environment turns it on everywhere; ``deferred(False)`` turns it off.
+
+    Parameters
+    ----------
+    on : bool
+        Whether statements wait, in this thread or task.
+
+    Notes
+    -----
+    Values have the bits of each statement as a program of its own, in the same shapes and dtypes, with the
+    same missing values. Errors of shapes, dtypes and indices are raised by the statement; one that the device
+    raises is raised by whatever asks for a value that depends on it. Under `jax.jit`, `jax.vmap` and
+    `jax.grad` statements are traced, as without it. The first rounds of a loop take longer, as they compile
+    more.
+
+    Examples
+    --------
+    >>> import jaxapi.numpy as np
+    >>> u = np.zeros((8, 8))
+    >>> with np.deferred():
+    ...     for _ in range(100):
+    ...         u[1:-1, 1:-1] += 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1]) + 1
+    >>> float(u[1, 1]) > 1
+    True
+    """
+    before = _is_on_here.set(bool(on))
+    try:
+        yield
+    finally:
+        _is_on_here.reset(before)
+        if on:
+            run_all()
+
+
+def is_recording() -> bool:
+    """Whether statements wait now."""
+    is_on = _is_on_here.get()
+    return (_is_on if is_on is None else is_on) and host_way.is_by_jax()
+
+
+def run_all() -> None:
+    """Run the statements of this thread that wait."""
+    batch = getattr(_local, "batch", None)
+    if batch is not None:
+        batch.run()
+
+
+class LineProgram:
+    """A program with its options, for operands of certain kinds."""
+
+    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused")
+
+    def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
+        """Trace the program; the options stand at the places of its static arguments."""
+        self._program = program
+        self._options = options
+        self.operand_kinds = kinds
+        self.was_reused = False  # the program that uses the memory of its first operand was called
+        structures = [kind.structure() for kind in kinds]
+        made = program.jitted().trace(*self.arguments(structures)).out_info
+        self.is_one = not isinstance(made, (list, tuple))
+        results = [made] if self.is_one else made
+        self.kinds = [kind_of(x.shape, x.dtype, x.weak_type) for x in results]
+        self.nbytes = sum(math.prod(x.shape) * x.dtype.itemsize for x in results)
+
+    def arguments(self, operands: Iterable[Any]) -> list[Any]:
+        """Return the arguments of the program, in their order."""
+        static = self._program.static_argnums
+        arguments = list(operands)
+        for i, option in zip(sorted(static), self._options, strict=False):
+            arguments.insert(i, option)
+        return arguments
+
+    @property
+    def reusing(self) -> Any:
+        """The program that uses the memory of its first operand; None where there is none."""
+        return getattr(self._program, "reusing", None)
+
+    def __call__(self, operands: Iterable[Any]) -> Any:
+        """Run the program, and return its result, or a sequence of several."""
+        return self._program(*self.arguments(operands))
+
+    def results(self, made: Any) -> Sequence[Any]:
+        """Return what a run returned as a sequence."""
+        return [made] if self.is_one else made
+
+
+class Line:
+    """A call that waits.
+
+    An operand is a result of another line, the number of an array of the batch, or some of its numbers.
+    """
+
+    __slots__ = ("batch", "number", "operands", "program", "results")
+
+    def __init__(self, batch: "_Batch", program: LineProgram, operands: list[Any]):
+        """Note a call."""
+        self.batch = batch
+        self.program = program
+        self.operands = operands
+        self.number = 0  # in the order of lines
+        self.results: list[weakref.ref[Pending]] = []
+
+    def wanted(self) -> list[Pending]:
+        """Return the results that somebody has."""
+        return [pending for result in self.results if (pending := result()) is not None]
+
+
+class _Batch:
+    """Lines of one thread, in their order, and the arrays that they are given."""
+
+    def __init__(self, is_x64: bool):
+        """Start a batch in x64 mode or not; its first array says where it runs."""
+        self.device: Any = None
+        self.is_open = True
+        self.is_x64 = is_x64
+        self.is_busy = False  # while a call is recorded
+        self.has_rows = False
+        self.lock = threading.RLock()
+        self._is_bound = False  # to its device, as what was put there
+        self._lines: list[Line] = []
+        self._arrays: list[Any] = []
+        self._known: dict[int, tuple[int, Kind]] = {}  # the numbers and kinds of arrays, by their identities
+        self._numbers: dict[np.dtype, list[Any]] = {}
+        self._statements: set[tuple[int, int, int]] = set()
+        self._codes: dict[int, types.CodeType] = {}  # of these statements, kept so that no other has this id
+        self._first_repeated: tuple[int, int, int] | None = None
+        self._is_round = False
+        self._run: Run | None = None  # once it is closed
+        self._is_done = False
+        self._bytes = 0
+        _waiting[id(self)] = weakref.ref(self, functools.partial(_forget, id(self)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line is waiting."""
+        return not self._lines
+
+    def has(self, array: Any) -> bool:
+        """Whether a line reads an array."""
+        with self.lock:
+            return id(array) in self._known
+
+    def record(self, program: Any, static: frozenset[int], args: Sequence[Any]) -> Any:
+        """Add a line for a call of a program, and return what it makes.
+
+        None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
+        """
+        options: list[Any] = []
+        operands: list[Any] = []
+        for i, x in enumerate(args):
+            (options if i in static else operands).append(x)
+        kinds = self._kinds_of(operands)
+        if type(kinds) is not tuple:
+            return kinds
+        kinds_of_options = tuple(map(type, options))  # as 1 is equal to True
+        program = line_program_of(program, tuple(options), kinds_of_options, kinds, self.is_x64)
+        return self._made(program, operands, kinds)
+
+    def record_by_kinds(
+        self, program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Sequence[Any]
+    ) -> Any:
+        """Do the same for a function whose program is chosen by the kinds of its arguments.
+
+        Of a Python number that is its class; ``program_of`` says by its own kinds what it becomes.
+        """
+        kinds = self._kinds_of(args, are_numbers_typed=False)
+        if type(kinds) is not tuple:
+            return kinds
+        program = program_of(*key, kinds, self.is_x64)
+        if program is None:
+            return None
+        operands = list(args)
+        for i, x in enumerate(args):
+            if type(x) in _NUMBERS:
+                operands[i] = np.asarray(x, program.operand_kinds[i].dtype)  # which may raise
+        return self._made(program, operands, program.operand_kinds)
+
+    # Operands: what there is to know comes first, and nothing is kept for a call that is no line
+
+    def _kinds_of(self, operands: Sequence[Any], are_numbers_typed: bool = True) -> Any:
+        """Return the kinds of operands, or what `record` returns where they cannot be those of a line."""
+        if not self._lines:
+            self.device = None
+            self._is_bound = False
+        kinds: list[Any] = []
+        for x in operands:
+            kind = type(x)
+            if kind is Pending:
+                kinds.append(x.kind if x._line is not None else self._kind_of_array(x.value()))
+            elif kind is Positions:
+                kinds.append(kind_of((len(x),), _INT32))
+            elif kind in _NUMBERS:
+                kinds.append(_kind_of_number(kind) if are_numbers_typed else kind)
+            elif is_jax_array(x):
+                known = self._known.get(id(x))
+                kinds.append(self._kind_of_array(x) if known is None else known[1])
+            else:
+                kinds.append(self._kind_of_host_memory(x))
+            if kinds[-1] is None or kinds[-1] is _RUN_FIRST:
+                return kinds[-1]
+        if not operands and not self._is_on_default_device():
+            return self._elsewhere()
+        return tuple(kinds)
+
+    def _kind_of_array(self, array: jax.Array) -> Any:
+        if is_traced(array) or id(array) in _lent:  # of a transformation that has ended, which JAX refuses
+            return None
+        sharding = array.sharding
+        if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
+            return self._elsewhere()
+        (device,) = sharding.device_set
+        if self.device is None:
+            self.device = device
+            self._is_bound = array.committed
+        elif device != self.device or not self._takes_bound(array):
+            return self._elsewhere()
+        return kind_of(array.shape, array.dtype, array.weak_type)
+
+    def _kind_of_host_memory(self, x: Any) -> Kind | None:
+        if not isinstance(x, (np.ndarray, np.generic)) or x.size > _FEW or x.dtype.kind not in "biufc":
+            return None
+        if not x.dtype.isnative or (x.dtype in WIDE and not self.is_x64):
+            return None
+        return kind_of(x.shape, x.dtype)
+
+    def _elsewhere(self) -> Any:
+        return _RUN_FIRST if self._lines else None
+
+    def _takes_bound(self, array: Any) -> bool:
+        """Whether an array may come to others, of which some are bound to the device and some are not."""
+        if array.committed == self._is_bound:
+            return True
+        if jax.device_count() > 1:
+            return False  # as the results of these would be bound, too
+        self._is_bound = True
+        return True
+
+    def _is_on_default_device(self) -> bool:
+        """Whether what is made of no operands may come to the others; a new batch runs there."""
+        if jax.device_count() > 1 and self._is_bound:
+            return False  # as it would be bound, too
+        device = default_device()
+        if self.device is None:
+            self.device = device
+        return self.device == device
+
+    def _operand(self, x: Any, kind: Kind) -> Any:
+        """Return what a line has for an operand of this kind, and keep what that is, until the batch ran."""
+        if type(x) is Pending:
+            if x._line is not None:
+                return x._line, x.index
+            x = x.value()
+        if type(x) is Positions:
+            return self._numbers_of(kind, x)
+        if type(x) in _NUMBERS:
+            return self._keep(repeated(x, self.device), kind)
+        if not is_jax_array(x):
+            return self._numbers_of(kind, x.ravel().tolist())
+        known = self._known.get(id(x))
+        # A few elements may be numbers, which a loop's next round has others of: each use counts as another.
+        if known is not None and kind.size > _FEW:
+            return known[0]
+        self._bytes += x.nbytes
+        return self._keep(x, kind)
+
+    def _numbers_of(self, kind: Kind, values: Iterable[Any]) -> Numbers:
+        numbers = self._numbers.setdefault(kind.dtype, [])
+        start = len(numbers)
+        numbers.extend(values)
+        return Numbers(kind.dtype, start, kind.shape)
+
+    def _keep(self, x: Any, kind: Kind) -> int:
+        number = len(self._arrays)
+        self._arrays.append(x)
+        self._known[id(x)] = number, kind
+        return number
+
+    def _ends_before(self, statement: tuple[int, int, int]) -> bool:
+        """Whether a loop's next round begins with a statement, or enough is waiting.
+
+        A round begins with the statement that is the first one to come again. Others do not end a batch, or
+        a loop would have batches that begin at each of its statements.
+        """
+        if len(self._lines) >= _LONGEST or self._bytes > _MOST_BYTES:
+            return True
+        if self._first_repeated is None and statement in self._statements:
+            self._first_repeated = statement
+        self._is_round = statement == self._first_repeated and len(self._lines) >= _SHORTEST
+        return self._is_round
+
+    def _made(self, program: LineProgram, operands: Sequence[Any], kinds: Sequence[Kind]) -> Any:
+        """Return what a call makes: a line, or a program that runs at once."""
+        if program.nbytes > LARGE:
+            return None
+        code, instruction = _code_and_instruction()
+        if self._lines or not _runs_at_once(code, instruction):
+            return self._add(program, operands, kinds, code, instruction)
+        if program.reusing is not None:
+            return None  # who calls it knows whose memory it may use
+        made = program.results(program(map(self._value, operands)))
+        results = [Pending(kind) for kind in program.kinds]
+        for result, value in zip(results, made, strict=True):
+            result.finish(value)
+        return results[0] if program.is_one else results
+
+    def _value(self, x: Any) -> Any:
+        """Return an operand of a program that runs now."""
+        if type(x) in _NUMBERS or isinstance(x, (np.ndarray, np.generic)):
+            return repeated(x, self.device)
+        return concrete(x)
+
+    def _add(
+        self,
+        program: LineProgram,
+        operands: Sequence[Any],
+        kinds: Sequence[Kind],
+        code: types.CodeType,
+        instruction: int,
+    ) -> Any:
+        statement = (id(code), instruction, id(program))  # a call may make several lines
+        if not self.is_open or self._ends_before(statement):
+            return _RUN_FIRST
+        self._codes[id(code)] = code
+        self._statements.add(statement)
+        self._bytes += program.nbytes
+        line = Line(self, program, list(map(self._operand, operands, kinds)))
+        made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
+        line.results = [weakref.ref(pending) for pending in made]
+        self._lines.append(line)
+        if not self.is_open:  # a finalizer has asked for a value meanwhile
+            return _RUN_FIRST
+        return made[0] if program.is_one else made
+
+    def run(self, is_asked: bool = False) -> None:
+        """Compute what is still wanted; nothing, where that was done."""
+        with self.lock:
+            self.is_open = False
+            if self._is_done:
+                return
+            if self._run is None:
+                may_compile = self._is_round or not self.has_rows
+                self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
+            if self._is_as_now():
+                self._run.finish()
+            else:
+                with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
+                    self._run.finish()
+            if is_asked:
+                self._note_if_alone()
+            self._is_done = True
+            self._run = None
+            self._lines = []
+            self._arrays = []
+            self._numbers = {}
+            self._known = {}
+            _waiting.pop(id(self), None)
+
+    def _is_as_now(self) -> bool:
+        """Whether the modes of JAX are those in which the lines were recorded."""
+        return is_recording() and x64_mode() is self.is_x64 and self.device in (None, default_device())
+
+    def _note_if_alone(self) -> None:
+        """Note a statement whose value was asked for before there was another one."""
+        if len(self._lines) == len(self._statements) == 1:
+            ((code, instruction, _),) = self._statements
+            _alone[code, instruction] = self._codes[code], _TIMES_AT_ONCE
+            if len(_alone) > _ALONE_KEPT:
+                _alone.popitem(last=False)
+
+
+def _runs_at_once(code: types.CodeType, instruction: int) -> bool:
+    """Whether a statement that begins a batch is one of those that were asked for at once."""
+    known = _alone.get((id(code), instruction))
+    if known is None:
+        return False
+    _, times = known
+    if times:
+        _alone[id(code), instruction] = code, times - 1
+    else:
+        _alone.pop((id(code), instruction), None)
+    return True
+
+
+# Statements of which the value was asked for before there was another one, and how often they still run at
+# once where nothing is waiting. Then they wait again, as the same statement may be a loop's.
+_alone: collections.OrderedDict[tuple[int, int], tuple[types.CodeType, int]] = collections.OrderedDict()
+_ALONE_KEPT = 1024
+_TIMES_AT_ONCE = 16
+
+
+def _kind_of_number(kind: type) -> Kind:
+    """Return the kind of a Python number, which is weak, as an operand."""
+    return kind_of((), np.dtype(bool)) if kind is bool else kind_of((), default_dtype(kind), True)
+
+
+_RUN_FIRST = object()
+_INT32 = np.dtype(np.int32)
+
+
+def _default_device_as(device: Any) -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which arrays that are made of nothing lie on a device."""
+    is_default = device is None or device == default_device()
+    return contextlib.nullcontext() if is_default else jax.default_device(device)
+
+
+@contextlib.contextmanager
+def _unchecked() -> Iterator[None]:
+    """Return a context in which JAX checks no results, as when the lines were recorded."""
+    if not host_way.checks_programs():
+        yield
+        return
+    with jax.debug_nans(False), jax.debug_infs(False), jax.disable_jit(False):
+        yield
+
+
+def _code_and_instruction() -> tuple[types.CodeType, int]:
+    """Return where the user's program is now."""
+    frame: Any = sys._getframe(5)  # no call of ours has fewer frames
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+# Recording
+
+
+def recorded(program: Any) -> Callable[..., Any]:
+    """Return a program, as `compiled` returns it, whose calls are lines where `is_recording`.
+
+    Its operands may be pending then, and so is its result.
+    """
+    line = line_of(program)
+
+    @functools.wraps(program)
+    def call(*args: Any) -> Any:
+        return line(*args) if is_recording() else program(*[concrete(x) for x in args])
+
+    return call
+
+
+def line_of(program: Any) -> Callable[..., Any]:
+    """Return the same for callers that know that statements wait now."""
+    attempt = attempt_of(program)
+
+    @functools.wraps(program)
+    def call(*args: Any) -> Any:
+        made = attempt(*args)
+        return program(*[concrete(x) for x in args]) if made is None else made
+
+    return call
+
+
+def attempt_of(program: Any) -> Callable[..., Any]:
+    """Return what makes lines of calls, or returns None for one that has to run at once."""
+    static = program.static_argnums
+
+    def attempt(*args: Any) -> Any:
+        return _record(_Batch.record, program, static, args)
+
+    return attempt
+
+
+def attempt_by_kinds(program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Any) -> Any:
+    """Make a line of a call whose program is chosen by the kinds of arguments; None where it cannot be one.
+
+    ``program_of(*key, kinds, is_x64)`` chooses it, or returns None.
+    """
+    return _record(_Batch.record_by_kinds, program_of, key, args)
+
+
+def continued(program: Any) -> Callable[..., Any]:
+    """Return a program whose calls are lines where an operand is pending; else they run at once."""
+    line = recorded(program)
+
+    @functools.wraps(program)
+    def call(*args: Any) -> Any:
+        return line(*args) if Pending in map(type, args) else program(*args)
+
+    return call
+
+
+WAITS = object()  # in the place of memory to use: the call is to be a line, or nothing is done
+
+
+def takes_pending(program: Any) -> Any:
+    """Say of a program that it takes values that are pending, and may return one."""
+    program.takes_pending = True
+    return program
+
+
+def _record(method: Callable[..., Any], *args: Any) -> Any:
+    """Make a line of a call by a method of the batch; None where it has to run now."""
+    made = _record_in(_batch_now(), method, args)
+    if made is not _RUN_FIRST:
+        return made
+    run_all()
+    made = _record_in(_batch_now(), method, args)
+    return None if made is _RUN_FIRST else made
+
+
+def _record_in(batch: _Batch, method: Callable[..., Any], args: Any) -> Any:
+    for x in args[-1]:  # what other batches make, without holding a lock that they may wait for
+        line = x._line if type(x) is Pending else None
+        if line is not None and line.batch is not batch:
+            line.batch.run()
+    with batch.lock:
+        if batch.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
+            return None
+        batch.is_busy = True
+        try:
+            return method(batch, *args)
+        finally:
+            batch.is_busy = False
+
+
+def _batch_now() -> _Batch:
+    """Return the batch of this thread, in the x64 mode that is on."""
+    batch = getattr(_local, "batch", None)
+    is_x64 = x64_mode()
+    if batch is not None and batch.is_open and batch.is_x64 is is_x64:
+        return batch
+    if batch is not None:
+        batch.run()
+    batch = _local.batch = _Batch(is_x64)
+    return batch
+
+
+@functools.lru_cache(_LINES_KEPT)
+def line_program_of(
+    program: Any,
+    options: tuple[Any, ...],
+    kinds_of_options: tuple[type, ...],
+    kinds: tuple[Kind, ...],
+    is_x64: bool,
+) -> LineProgram:
+    return LineProgram(program, options, kinds)  # in the mode that is on

@@ -1,0 +1,563 @@
+"""Statements that wait: the bits of each alone, NumPy's values, and errors, threads, interrupts."""
+
+import threading
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compilations import no_compilation
+
+import jaxapi.numpy
+from jaxapi import mutable
+from jaxapi.mutable import _batch_programs, _batches, _host_way, _indexing
+
+
+@pytest.fixture
+def way(monkeypatch):
+    before = _host_way.is_on()
+    _host_way.set_on(False)
+    monkeypatch.setattr(_batches, "_is_on", True)  # in the threads of a test, too
+    yield "jaxs"
+    _host_way.set_on(before)
+
+
+several_devices = pytest.mark.skipif(len(jax.devices()) < 2, reason="one device")
+
+
+def is_pending(x) -> bool:
+    return x._pending is not None
+
+
+class Program:
+    """A random program of statements on some arrays, the same for each module that it is given."""
+
+    UNARY = ("exp", "sqrt", "sin", "tanh", "negative", "absolute", "log1p", "square", "floor")
+    BINARY = ("add", "subtract", "multiply", "divide", "maximum", "arctan2", "greater")
+    FOLDS = ("sum", "mean", "max", "std", "cumsum")
+
+    def __init__(self, seed, shape=(24, 17)):
+        self.seed = seed
+        self.shape = shape
+
+    def run(self, np, after=lambda: None, dtype="float32"):
+        """Return the arrays that it leaves; ``after`` is called behind each statement."""
+        draw = numpy_generator(self.seed)
+        values = numpy_generator(1)
+        arrays = [np.asarray(values.standard_normal(self.shape).astype(dtype)) for _ in range(3)]
+        for _ in range(12):
+            self.statement(np, draw, arrays)
+            after()
+        return arrays
+
+    def statement(self, np, draw, arrays):
+        first, second, target = draw.integers(len(arrays), size=3)
+        x, y = arrays[first], arrays[second]
+        kind = draw.integers(9)
+        if kind == 0:
+            arrays[target] = getattr(np, draw.choice(self.UNARY))(np.abs(x)) + y
+        elif kind == 1:
+            arrays[target] = getattr(np, draw.choice(self.BINARY))(x, y) * np.float32(0.5)
+        elif kind == 2:
+            fold = draw.choice(self.FOLDS)
+            arrays[target] = x - getattr(np, fold)(y, axis=0)
+        elif kind == 3:
+            lower, upper = sorted(draw.integers(1, 15, size=2))
+            x[lower : upper + 1, 1:] = y[lower : upper + 1, :-1] * 1.5
+        elif kind == 4:
+            x[1:] -= y[:-1]
+        elif kind == 5:
+            x[:, draw.integers(3)] = float(draw.integers(4))
+        elif kind == 6:
+            x += y / 3
+        elif kind == 7:
+            arrays[target] = x.copy()
+            x[draw.integers(5), ...] = 2
+        else:
+            arrays[target] = np.where(x > y, x, y)
+            arrays[target] -= x.T[:1].T
+
+
+def numpy_generator(seed):
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_have_the_bits_of_each_statement_alone(seed, dtype):
+    program = Program(seed)
+    with np.errstate(all="ignore"):
+        wanted = program.run(np, dtype=dtype)
+    alone = program.run(jaxapi.numpy, after=_batches.run_all, dtype=dtype)
+    for _ in range(3):  # line by line, compiled as one, and that again
+        together = program.run(jaxapi.numpy, dtype=dtype)
+        for one, other, host in zip(alone, together, wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+            np.testing.assert_allclose(np.asarray(other), host, rtol=1e-3, atol=1e-3)
+
+
+def where_numbers(np, x, y):
+    return np.where(np.where(x > 0, 1, -1) == 1, x, 0.25)
+
+
+def ufuncs_with_out(np, x, y):
+    out = np.zeros(x.shape)
+    np.subtract(x[1:], y[:-1], out=out[1:])
+    np.exp(y, out=y)
+    np.add(x, y, where=x > 0, out=out)
+    return out * y
+
+
+def powers(np, x, y):
+    x **= 3
+    return x**2 + abs(y) ** 0.5 + abs(y) ** 1.7 + y**-2 + 2.0**x
+
+
+def writes_where(np, x, y):
+    x[x > 0.5] = 0.5
+    x[1:][y[1:, 0] < 0] = y[0]
+    x.T[x.T < -1] = np.nan
+    return np.where(np.isnan(x), -1, x)
+
+
+def copies(np, x, y):
+    kept = x.copy()
+    np.copyto(x, y)
+    np.copyto(y, kept, where=kept > 0)
+    kept += 1
+    return x - kept * y
+
+
+def makers(np, x, y):
+    zeros, ones, same = np.zeros(x.shape), np.ones_like(x), np.full(x.shape, 0.1)
+    zeros[0] = np.arange(x.shape[1])
+    return zeros + ones * same + np.full(x.shape, x[1, 2]) + np.sqrt(0.3)
+
+
+def views(np, x, y):
+    x += y
+    x.reshape(-1)[2:9] *= 2
+    z = x + 1j * y
+    z.real = y
+    z.imag[1:] = 3
+    return z.imag + z.real + (x * 2).reshape(-1).reshape(x.shape)
+
+
+def buffers_and_exact_arrays(np, x, y):
+    total = np.zeros(40)
+    total += np.arange(40) * 0.5
+    rows = np.zeros((3, 40))
+    rows[1] = np.arange(40) + total
+    return rows - np.cumsum(total)
+
+
+def positions(np, x, y):
+    places = np.searchsorted(np.cumsum(abs(x[0])), abs(y[0]) * 2)
+    return places + np.argmax(x, axis=0) + np.fft.fftshift(y[0])
+
+
+WAITING = [
+    where_numbers,
+    ufuncs_with_out,
+    powers,
+    writes_where,
+    copies,
+    makers,
+    views,
+    buffers_and_exact_arrays,
+    positions,
+]
+
+
+def value_that_is_there(pending):
+    """Stand for `Pending.value`, which runs a batch."""
+    assert pending._line is None
+    return pending._value
+
+
+@pytest.mark.parametrize("statements", WAITING, ids=lambda statements: statements.__name__)
+def test_statements_that_wait(statements, monkeypatch):
+    """They ask for no value, and have the bits of lines that run one by one."""
+    values = [numpy_generator(seed).standard_normal((5, 8)) for seed in (1, 2)]
+    with np.errstate(all="ignore"):
+        wanted = statements(np, *[value.copy() for value in values])
+    made = []
+    for _ in range(3):  # line by line, compiled as one, and that again
+        arrays = [jaxapi.numpy.asarray(value) for value in values]
+        with monkeypatch.context() as patched:
+            patched.setattr(_batches.Pending, "value", value_that_is_there)
+            result = statements(jaxapi.numpy, *[array * 1 for array in arrays])
+        assert is_pending(result)
+        assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
+        made.append(np.asarray(result))
+        np.testing.assert_allclose(made[-1], wanted, rtol=1e-14, atol=1e-14)
+    np.testing.assert_array_equal(made[1], made[0])
+    np.testing.assert_array_equal(made[2], made[0])
+
+
+def test_two_numbers_have_the_dtype_of_numpys():
+    x = np.arange(3.0, dtype=np.float32)
+    condition = jaxapi.numpy.asarray(x) > 1
+    for one, other in ((1, -1), (1.0, 2), (True, 2)):
+        made = jaxapi.numpy.where(condition, one, other) * jaxapi.numpy.asarray(x)
+        wanted = np.where(x > 1, one, other) * x
+        assert made.dtype == wanted.dtype
+        np.testing.assert_array_equal(np.asarray(made), wanted)
+
+
+def accumulated(np, x, y):
+    places = np.argsort(x) % 4
+    sums = np.zeros(5)
+    np.add.at(sums, places, y)
+    np.maximum.at(sums, places[:3], 2.0)
+    table = y * 2
+    table[places[::5]] = -1.0
+    return sums[places] + table[-1 - places]
+
+
+def test_positions_of_a_device_wait(monkeypatch):
+    """As on a GPU, where nothing asks whether they are within bounds."""
+    monkeypatch.setattr(_indexing, "_is_on_host", lambda x: isinstance(x, (np.ndarray, np.generic)))
+    values = [numpy_generator(seed).standard_normal(20) for seed in (1, 2)]
+    for _ in range(3):
+        with monkeypatch.context() as patched:
+            patched.setattr(_batches.Pending, "value", value_that_is_there)
+            result = accumulated(jaxapi.numpy, *[jaxapi.numpy.asarray(value) * 1 for value in values])
+        np.testing.assert_allclose(np.asarray(result), accumulated(np, *values), rtol=1e-14)
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="positions are checked in the host's memory")
+@pytest.mark.parametrize("count", [7, 21])  # of which the second one has room
+def test_positions_are_checked_by_the_statement(count):
+    x = jaxapi.numpy.asarray(np.arange(float(count))) * 1
+    beyond = jaxapi.numpy.arange(count) + 1
+    with pytest.raises(IndexError, match=f"index {count} is out of bounds"):
+        x[beyond]
+    with pytest.raises(IndexError, match=f"index {count} is out of bounds"):
+        x[beyond] = 1
+    with pytest.raises(IndexError, match=f"index {count} is out of bounds"):
+        jaxapi.numpy.add.at(x, beyond, 1.0)
+    np.testing.assert_array_equal(np.asarray(x), np.arange(float(count)))
+
+
+def test_errors_are_those_of_the_statement():
+    x = jaxapi.numpy.ones((3, 4)) * 2
+    with pytest.raises(ValueError, match="broadcast"):
+        jaxapi.numpy.where(x > 0, x, jaxapi.numpy.ones(3))
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        x[jaxapi.numpy.ones((4, 3)) > 0] = 1
+    with pytest.raises(ValueError, match=r"out has shape|broadcast"):
+        jaxapi.numpy.add(x, x, out=jaxapi.numpy.zeros((2, 4)))
+    with pytest.raises(TypeError, match=r"[cC]annot cast"):
+        jaxapi.numpy.add(x, x, out=jaxapi.numpy.zeros((3, 4), int))
+    with pytest.raises(ValueError, match="negative integer power"):
+        jaxapi.numpy.arange(3) ** -1
+    with pytest.raises(ValueError, match="negative"):
+        jaxapi.numpy.zeros(-1)
+    np.testing.assert_array_equal(np.asarray(x), np.full((3, 4), 2))
+
+
+def test_random_numbers_are_those_of_the_key():
+    for _ in range(3):
+        generator = jaxapi.numpy.random.default_rng(5)
+        drawn = [generator.random(6), generator.normal(1.0, 2.0, 6) * 1]
+        assert all(map(is_pending, drawn))
+        raw = np.random.PCG64(5)
+        with jax.enable_x64(True):
+            for each, draw in zip(drawn, (jax.random.uniform, jax.random.normal), strict=True):
+                first, second = raw.random_raw(2).astype(np.uint32)
+                key = jax.random.fold_in(jax.random.key(first), second)
+                wanted = draw(key, (6,), np.float64)
+                if draw is jax.random.normal:
+                    wanted = wanted * 2.0 + 1.0
+                np.testing.assert_array_equal(np.asarray(each), wanted)
+
+
+@several_devices
+def test_what_is_made_of_nothing_lies_on_the_default_device():
+    first, second = jax.devices()[:2]
+    with jax.default_device(second):
+        x = jaxapi.numpy.zeros(3)
+        x[1] = 2
+    y = jaxapi.numpy.ones(3)
+    assert (x.device, y.device) == (second, first)
+    np.testing.assert_array_equal(np.asarray(x), [0, 2, 0])
+    assert x._value.devices() == {second}
+    assert y._value.devices() == {first}
+
+
+def heat(np, size, steps, factor):
+    u = np.ones((size, size))
+    u[3:7, 3:7] = 2
+    for _ in range(steps):
+        un = u.copy()
+        u[1:-1, 1:-1] = un[1:-1, 1:-1] + factor * (un[2:, 1:-1] + un[:-2, 1:-1] - 2 * un[1:-1, 1:-1])
+        u[1:-1, 1:-1] += factor * (un[1:-1, 2:] + un[1:-1, :-2] - 2 * un[1:-1, 1:-1])
+        u[0, :] = u[-1, :] = 1
+    return u
+
+
+@pytest.mark.parametrize("size", [16, 21])  # of which the second one has room
+def test_loops(size):
+    for _ in range(3):
+        np.testing.assert_allclose(
+            np.asarray(heat(jaxapi.numpy, size, 8, 0.1)), heat(np, size, 8, 0.1), rtol=1e-12
+        )
+    with no_compilation():
+        for factor in (0.2, 0.3):
+            heat(jaxapi.numpy, size, 8, factor).tolist()
+
+
+def test_what_waits_runs_once_and_together(monkeypatch):
+    runs = []
+    finish = _batch_programs.Run.finish
+    monkeypatch.setattr(_batch_programs.Run, "finish", lambda run: (runs.append(run), finish(run)))
+    x = mutable.asarray(np.arange(5.0))
+    y = x + 1
+    z = y * 2
+    z[1] = 7
+    assert is_pending(z)
+    assert not runs
+    np.testing.assert_array_equal(np.asarray(z), [2, 7, 6, 8, 10])
+    np.testing.assert_array_equal(np.asarray(y), [1, 2, 3, 4, 5])
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
+def test_what_asks_for_a_value(xp):
+    def make():
+        _batches._alone.clear()  # so that the statement waits each time
+        x = xp.asarray(np.arange(4.0)) + 1
+        assert is_pending(x)
+        return x
+
+    assert float(make()[1]) == 2
+    assert int(make()[2]) == 3
+    assert bool((make() == 1)[0])
+    assert make().tolist() == [1, 2, 3, 4]
+    assert str(make()) == str(np.arange(4) + 1.0)
+    assert jnp.asarray(make()).tolist() == [1, 2, 3, 4]
+    assert jnp.from_dlpack(make()).tolist() == [1, 2, 3, 4]
+    assert jax.jit(lambda x: x * 2)(make()).tolist() == [2, 4, 6, 8]
+    assert list(jax.tree.leaves(make())[0]) == [1, 2, 3, 4]
+    x = make()
+    assert (x.shape, x.dtype, x.ndim, x.size, len(x)) == ((4,), np.dtype(np.float64), 1, 4, 4)
+    assert is_pending(x)
+
+
+def test_a_value_is_asked_for_under_a_trace():
+    x = jaxapi.numpy.asarray(np.arange(4.0)) + 1
+    made = jax.jit(lambda y: y + jnp.asarray(x))(jnp.ones(4))
+    np.testing.assert_array_equal(made, [2, 3, 4, 5])
+    np.testing.assert_array_equal(np.asarray(x), [1, 2, 3, 4])
+
+
+def test_views_see_what_is_written_later():
+    x = jaxapi.numpy.zeros((4, 3))
+    view = x[1:]
+    column = view[:, 1]
+    x += 1
+    column *= 5
+    view[0] -= 2
+    wanted = np.zeros((4, 3))
+    part = wanted[1:]
+    wanted += 1
+    part[:, 1] *= 5
+    part[0] -= 2
+    np.testing.assert_array_equal(np.asarray(x), wanted)
+    np.testing.assert_array_equal(np.asarray(column), wanted[1:, 1])
+
+
+def test_a_copy_is_apart():
+    x = jaxapi.numpy.asarray(np.arange(4.0)) + 0
+    y = x.copy()
+    x[0] = 9
+    y[1] = 8
+    np.testing.assert_array_equal(np.asarray(x), [9, 1, 2, 3])
+    np.testing.assert_array_equal(np.asarray(y), [0, 8, 2, 3])
+
+
+def test_who_deletes_an_array_has_no_influence_on_what_waits():
+    x = jaxapi.numpy.asarray(np.arange(4.0)) * 2
+    x.tolist()
+    y = x + 1
+    lent = jnp.asarray(x)
+    lent.delete()
+    np.testing.assert_array_equal(np.asarray(y), [1, 3, 5, 7])
+    of_others = jnp.arange(4.0)
+    z = y + of_others
+    of_others.delete()
+    np.testing.assert_array_equal(np.asarray(z), [1, 4, 7, 10])
+    host = np.arange(4.0)
+    z = y + host
+    host[:] = 100
+    np.testing.assert_array_equal(np.asarray(z), [1, 4, 7, 10])
+
+
+def test_errors_are_raised_by_the_statement():
+    x = jaxapi.numpy.asarray(np.arange(4.0)) + 1
+    with pytest.raises(ValueError, match="broadcast"):
+        x + jaxapi.numpy.ones(3)
+    with pytest.raises(ValueError, match="broadcast"):
+        x[:2] = jaxapi.numpy.ones(3)
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[4] = 1
+    np.testing.assert_array_equal(np.asarray(x), [1, 2, 3, 4])
+
+
+def failing_line(monkeypatch, name, error):
+    """Let the lines of a function raise, as where a device has no memory left."""
+    call = _batches.LineProgram.__call__
+
+    def fails(self, operands):
+        function = self._options[0] if self._options else None
+        if name in getattr(function, "__name__", ""):
+            raise error
+        return call(self, operands)
+
+    monkeypatch.setattr(_batches.LineProgram, "__call__", fails)
+
+
+def test_what_does_not_depend_on_a_failure_has_a_value(monkeypatch):
+    for _ in range(2):
+        x = jaxapi.numpy.asarray(np.arange(4.0)) + 1
+        y = jaxapi.numpy.tanh(x)
+        z = y + 1
+        after = x * 2
+        with monkeypatch.context() as patched:
+            failing_line(patched, "tanh", RuntimeError("RESOURCE_EXHAUSTED"))
+            np.testing.assert_array_equal(np.asarray(after), [2, 4, 6, 8])
+        for failed in (y, z, z):
+            with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
+                np.asarray(failed)
+        np.testing.assert_array_equal(np.asarray(x), [1, 2, 3, 4])
+
+
+def test_an_interrupted_batch_runs_when_it_is_asked_again(monkeypatch):
+    x = jaxapi.numpy.asarray(np.arange(4.0)) + 1
+    y = x * 2
+    x[0] = 5
+    with monkeypatch.context() as patched:
+        failing_line(patched, "", KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            np.asarray(y)
+    np.testing.assert_array_equal(np.asarray(y), [2, 4, 6, 8])
+    np.testing.assert_array_equal(np.asarray(x), [5, 2, 3, 4])
+
+
+def test_threads_share_arrays():
+    wanted = np.arange(6.0)
+    shared = jaxapi.numpy.asarray(wanted) + 0
+    results = {}
+
+    def work(number):
+        x = shared * number
+        for _ in range(20):
+            x = x + shared
+            x[1:] -= shared[:-1]
+        results[number] = np.asarray(x)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(4):
+        x = wanted * number
+        for _ in range(20):
+            x = x + wanted
+            x[1:] -= wanted[:-1]
+        np.testing.assert_array_equal(results[number], x)
+
+
+def test_threads_that_need_what_waits_in_each_other():
+    """None holds a lock while it waits for another batch."""
+    rounds = 30
+    together = threading.Barrier(2, timeout=60)
+    made = [[None] * rounds, [None] * rounds]
+    results = [[], []]
+
+    def work(own, other):
+        for number in range(rounds):
+            made[own][number] = jaxapi.numpy.asarray(np.arange(4.0)) * (own + 1)
+            together.wait()
+            results[own].append(made[own][number] + made[other][number])
+            together.wait()
+
+    threads = [threading.Thread(target=work, args=pair, daemon=True) for pair in ((0, 1), (1, 0))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [len(found) for found in results] == [rounds, rounds]
+    for found in results[0] + results[1]:
+        np.testing.assert_array_equal(np.asarray(found), np.arange(4.0) * 3)
+
+
+def test_nothing_is_kept_for_a_call_that_is_no_line(monkeypatch):
+    monkeypatch.setattr(_batches, "LARGE", 100)
+    x = jaxapi.numpy.asarray(np.arange(100.0))
+    memory = weakref.ref(x._value)
+    x = x + 1  # at once
+    assert memory() is None
+    np.testing.assert_array_equal(np.asarray(x), np.arange(100.0) + 1)
+
+
+def test_a_finalizer_records_while_a_line_is_recorded(monkeypatch):
+    made = []
+    is_finalizing = []
+
+    class Finalized:
+        def __del__(self):
+            is_finalizing.append(True)
+            made.append(jaxapi.numpy.asarray(np.arange(3.0)) + 10)
+            is_finalizing.pop()
+
+    add = _batches._Batch._add
+
+    def add_with_finalizers(self, *args):
+        if not is_finalizing:
+            Finalized()
+        return add(self, *args)
+
+    monkeypatch.setattr(_batches._Batch, "_add", add_with_finalizers)
+    x = jaxapi.numpy.asarray(np.arange(3.0))
+    for _ in range(4):
+        x = x * 2
+        x[0] = 1
+    np.testing.assert_array_equal(np.asarray(x), [1, 16, 32])
+    assert len(made) >= 5
+    for each in made:
+        np.testing.assert_array_equal(np.asarray(each), [10, 11, 12])
+
+
+def test_modes_of_jax_that_change():
+    x = mutable.asarray(np.arange(3), dtype="int32") + 1
+    with jax.enable_x64(True):
+        y = mutable.asarray(np.arange(3.0), dtype="float64") + 1
+        assert y.dtype == np.float64
+    z = x + 2**20
+    assert (x.dtype, z.dtype) == (np.int32, np.int32)
+    np.testing.assert_array_equal(np.asarray(y), [1, 2, 3])
+    np.testing.assert_array_equal(np.asarray(z), np.arange(3) + 1 + 2**20)
+    before = x / 0
+    with jax.debug_nans(True):
+        np.testing.assert_array_equal(np.asarray(before), [np.inf] * 3)
+        with pytest.raises(FloatingPointError):
+            (x - 1) / 0 * 0
+
+
+@several_devices
+def test_devices_and_sharded_arrays():
+    first, second = jax.devices()[:2]
+    x = mutable.asarray(jax.device_put(np.arange(4.0), first)) + 1
+    y = mutable.asarray(jax.device_put(np.arange(4.0), second)) + 2
+    assert (x.device, y.device) == (first, second)
+    np.testing.assert_array_equal(np.asarray(x), np.arange(4.0) + 1)
+    np.testing.assert_array_equal(np.asarray(y), np.arange(4.0) + 2)
+    mesh = jax.sharding.Mesh(np.asarray(jax.devices()[:2]), "i")
+    spread = jax.device_put(np.arange(4.0), jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i")))
+    z = mutable.asarray(spread) * 2
+    assert len(z._value.sharding.device_set) == 2
+    np.testing.assert_array_equal(np.asarray(z), np.arange(4.0) * 2)
