@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core._programs import eagerly
 from .._core._typing import Array
+from .._core._waiting import BATCHES_WAIT_FOR_EACH_OTHER
 from ..spatial._arrays import is_on_host, placed_like
 from ..spatial._scipy._threads import in_threads, thread_count
 from ._basis import Basis
@@ -22,9 +23,6 @@ _NUMBERS_IN_CACHE = 2**20  # of the matrices of a piece
 _PLACES = 2048  # that are evaluated at a time
 # LAPACK solves larger systems on several cores, which threads would fight for.
 _MOST_EQUATIONS_OF_ONE_CORE = 200
-# Before 0.11 a batch of systems waits, on a thread of XLA's pool, for tasks in the same pool: several batches
-# at a time take all of its threads and wait for ever.
-_BATCHES_WAIT_FOR_EACH_OTHER = jax.__version_info__ < (0, 11)
 
 
 class Neighborhoods(NamedTuple):
@@ -94,7 +92,7 @@ def evaluate_on_host(
     with eagerly():
         fill(0)  # which compiles, before threads would compile the same
         threads = 1
-        if equation_count <= _MOST_EQUATIONS_OF_ONE_CORE and not _BATCHES_WAIT_FOR_EACH_OTHER:
+        if equation_count <= _MOST_EQUATIONS_OF_ONE_CORE and not BATCHES_WAIT_FOR_EACH_OTHER:
             threads = thread_count(None, set_count, neighbor_count)
         in_threads(fill, list(range(size, set_count, size)), threads)
     (placed_values,) = placed_like(rows, values)

@@ -14,6 +14,7 @@ from .._core._errors import refuse_traced, whole_number
 from .._core._exact import exact_norm
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
+from .._core._waiting import after
 from .._interop import as_operand
 from ._matrices import check_system, documented, full_precision, matrices, of_matrices, of_squares, square
 from ._results import SlogdetResult
@@ -70,8 +71,10 @@ def determinants(x):
 @determinants.defjvp
 def _determinants_jvp(primals, tangents):
     """Differentiate by the adjugate, which a singular matrix has, too: JAX's rule makes zeros of some."""
-    change = _einsum("...ij,...ji->...", _adjugate(*primals), *tangents)
-    return determinants(*primals), change
+    (x,) = primals
+    determinant = determinants(x)
+    change = _einsum("...ij,...ji->...", _adjugate(after(determinant, x)), *tangents)
+    return determinant, change
 
 
 def _adjugate(x):
@@ -113,7 +116,7 @@ def _large_adjugate_jvp(primals, tangents):
 def _factors(x):
     """Return the singular value decomposition and the product of the determinants of U and Vh."""
     u, s, vh = decomposition(x)
-    return u, s, vh, jnp.linalg.det(u) * jnp.linalg.det(vh)
+    return u, s, vh, jnp.linalg.det(jnp.stack([u, vh])).prod(axis=0)
 
 
 def _products_without(s, left_out: int):

@@ -97,9 +97,12 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
     if out is None and len(operands) == 2 and isinstance(operands[0], str):
         x = as_ours(operands[1])
         labels, labels_of_result = _labels_of(operands[0])
-        has_each_once = sorted(labels) == sorted(labels_of_result) and len({*labels}) == len(labels) == x.ndim
-        if labels.isalpha() and has_each_once:
-            return x._transposed(tuple(map(labels.index, labels_of_result)))
+        are_distinct = len(set(labels)) == len(labels)
+        has_same_labels = sorted(labels) == sorted(labels_of_result)
+        is_transpose = are_distinct and has_same_labels and len(labels) == x.ndim
+        if labels.isalpha() and is_transpose:
+            axes = tuple(labels.index(label) for label in labels_of_result)
+            return x._transposed(axes)
     return _einsum(*operands, out=out, optimize=optimize, dtype=dtype, order=order, casting=casting)
 
 
@@ -230,19 +233,27 @@ def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axi
 def _as_added_to_zero(start, stop):
     if any(jnp.iscomplexobj(x) for x in (start, stop)):
         return _as_added_to_complex_zero(start, stop)
-    if not isinstance(start, float) and not jnp.issubdtype(getattr(start, "dtype", int), np.floating):
+    is_number = isinstance(start, float)
+    if not is_number and not jnp.issubdtype(getattr(start, "dtype", int), np.floating):
         return start
-    if isinstance(start, jax.Array) or (isinstance(stop, jax.Array) and np.any(np.signbit(start))):
-        dtype = promoted_dtype(start, stop) if isinstance(start, float) else start.dtype
-        start, is_below = jnp.broadcast_arrays(jnp.asarray(start, dtype), stop < jnp.asarray(start, dtype))
-        return with_sign_of_zero(start, jnp.signbit(start) & is_below)
+    if isinstance(start, jax.Array):
+        return _as_added_to_zero_by_jax(start, stop)
     if isinstance(stop, jax.Array):
-        return start
+        may_be_negative_zero = np.any(np.signbit(start))
+        if not may_be_negative_zero:
+            return start
+        dtype = promoted_dtype(start, stop) if is_number else start.dtype
+        return _as_added_to_zero_by_jax(jnp.asarray(start, dtype), stop)
     is_below = np.less(stop, start)
     added = np.where(np.equal(start, 0) & ~is_below, 0.0, start)
-    if isinstance(start, float) and not added.ndim:
+    if is_number and not added.ndim:
         return float(added)
     return added.astype(start.dtype)
+
+
+def _as_added_to_zero_by_jax(start, stop):
+    start, is_below = jnp.broadcast_arrays(start, stop < start)
+    return with_sign_of_zero(start, jnp.signbit(start) & is_below)
 
 
 def _as_added_to_complex_zero(start, stop):
@@ -322,6 +333,8 @@ def _chosen(condition, x, y):
     return chosen(condition, scalar_like(x, y), scalar_like(y, x))
 
 
+# The classes of numbers that have no dtype. Not `isinstance`: a scalar such as `numpy.float64`, which is a
+# float, has one.
 _PYTHON_NUMBERS = frozenset([bool, int, float, complex])
 
 

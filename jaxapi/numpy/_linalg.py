@@ -117,6 +117,7 @@ def _of_triangle(function, UPLO: str):
 
 @compiled
 def _det(a: jax.Array):
+    """Return determinants of arrays that are checked already, as those of all functions here."""
     return determinants(a)
 
 
@@ -256,6 +257,7 @@ _UNLIKE = {
     "eigvals": _eigvals,
     "eigvalsh": _eigvalsh,
     "lstsq": _lstsq,
+    "matmul": jaxapi.linalg.matmul,  # which says what does not fit
     "matrix_norm": compiled(norms_of_matrices, static_argnames=("keepdims", "ord")),
     "matrix_rank": _matrix_rank,
     "norm": compiled(_norm, static_argnames=("ord", "axis", "keepdims")),
@@ -264,6 +266,7 @@ _UNLIKE = {
     "svdvals": _svdvals,
     "tensordot": _tensordot,
     "tensorsolve": _tensorsolve,
+    "vecdot": jaxapi.linalg.vecdot,
     "vector_norm": compiled(norms_of_vectors, static_argnames=("axis", "keepdims", "ord")),
 }
 

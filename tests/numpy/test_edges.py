@@ -1,6 +1,7 @@
 """Edge inputs beside NumPy: the least integers, infinities, NaN, negative zeros, no elements."""
 
 import functools
+import operator
 import pickle
 
 import jax
@@ -780,12 +781,14 @@ def test_copies_of_dtypes_are_numpys(way):
         ("matvec", [(2, 2, 3), (3, 3)], r"broadcast together with shapes \(2,\) \(3,\)"),
         ("vecmat", [(3,), (4, 2)], "last axis of x1 has size 3 and the last axis but one of x2 has size 4"),
         ("vecmat", [(2, 3), (3,)], "x2 does not have enough dimensions: it has 1, and at least 2"),
+        ("linalg.matmul", [(2, 3), (4, 5)], r"x1 has size 3 and .* of x2 has size 4.*\(2, 3\) and \(4, 5\)"),
+        ("linalg.vecdot", [(2, 3), (2, 5)], r"x1 has size 3 and .* x2 has size 5.*\(2, 3\) and \(2, 5\)"),
         ("vecdot", [(), (3,)], "x1 does not have enough dimensions: it has 0, and at least 1"),
     ],
 )
 def test_products_say_what_does_not_fit(name, shapes, text):
     arrays = [np.ones(shape) for shape in shapes]
     with pytest.raises(ValueError, match="operand"):
-        getattr(np, name)(*arrays)
+        operator.attrgetter(name)(np)(*arrays)
     with pytest.raises(ValueError, match=text):
-        jax.jit(lambda *arrays: getattr(ours, name)(*arrays))(*arrays)
+        jax.jit(lambda *arrays: operator.attrgetter(name)(ours)(*arrays))(*arrays)

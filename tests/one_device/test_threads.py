@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.interpolate
 
+import jaxapi
 from jaxapi.interpolate import RBFInterpolator, _host
 from jaxapi.spatial import KDTree
 
@@ -38,3 +39,23 @@ def test_searches_in_programs():
         found = distances(jax.numpy.asarray(points, np.float32))
         assert found.shape == (5000, 8)
         assert float(found[:, 0].max()) < 1e-6
+
+
+def test_decompositions_in_one_program():
+    """The rank of monomials beside the solution, and the slope of determinants beside these."""
+    rng = np.random.default_rng(22)
+    points = rng.random((400, 2))
+    places = rng.random((3000, 2))
+    values = np.sin(5 * points[:, 0]) + points[:, 1]
+    options = {"neighbors": 12, "kernel": "quintic"}
+    expected = scipy.interpolate.RBFInterpolator(points, values, **options)(places[::10])
+    for _ in range(5):
+        found = RBFInterpolator(points, values, **options)(places)
+        np.testing.assert_allclose(np.asarray(found)[::10], expected, atol=1e-3)
+
+    matrices = np.eye(5, dtype=np.float32) + rng.random((2000, 5, 5)).astype(np.float32)
+    slope = jax.jit(jax.grad(lambda x: jaxapi.linalg.det(x).sum()))
+    determinants = np.linalg.det(matrices.astype(np.float64))[:, None, None]
+    expected = determinants * np.linalg.inv(matrices.astype(np.float64)).swapaxes(1, 2)
+    for _ in range(20):
+        np.testing.assert_allclose(slope(matrices), expected, rtol=1e-3, atol=1e-3)

@@ -1,0 +1,23 @@
+"""Decompositions of batches that follow one another on a CPU.
+
+Before JAX 0.11 LAPACK of a batch waits, on a thread of XLA's pool, for tasks in the same pool: two of them
+that run side by side, in one program or in two, take all of its threads and wait for ever.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from ._typing import Array
+
+__all__ = ["BATCHES_WAIT_FOR_EACH_OTHER", "after"]
+
+BATCHES_WAIT_FOR_EACH_OTHER = jax.__version_info__ < (0, 11)
+
+
+def after(results: Array, matrices: Array) -> Array:
+    """Return matrices (..., n, n), which a program has when it has the results (...) of a decomposition."""
+    if not BATCHES_WAIT_FOR_EACH_OTHER:
+        return matrices
+    results = jax.lax.stop_gradient(results).astype(matrices.dtype)
+    zeros = 0 * jnp.where(jnp.isfinite(results), results, 0)
+    return matrices + zeros[..., None, None]
