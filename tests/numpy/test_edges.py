@@ -525,7 +525,7 @@ def test_ints_beyond_the_dtype(name):
         check_same(*both(INTS_BEYOND_THE_DTYPE[name]))
 
 
-NUMBERS = [True, 0, -1, 1.5, 1j, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 2**70, -(2**70)]
+PYTHON_NUMBERS = [True, 0, -1, 1.5, 1j, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 2**70, -(2**70)]
 
 
 @pytest.mark.parametrize("x64", [True, False])
@@ -539,8 +539,8 @@ def test_a_choice_of_two_numbers_of_any_size(x64):
     is_chosen = np.array([True, False])
     given = ours.asarray(is_chosen)
     with jax.enable_x64(x64):
-        for x in NUMBERS:
-            for y in NUMBERS:
+        for x in PYTHON_NUMBERS:
+            for y in PYTHON_NUMBERS:
                 expected = outcome(np, is_chosen, x, y)
                 np.testing.assert_array_equal(outcome(ours, given, x, y), expected, strict=True)
 
