@@ -9,10 +9,15 @@ from jax import lax
 import jaxapi.numpy
 from jaxapi import mutable
 from jaxapi._core._programs import compiled
+from jaxapi.mutable import _batches
 from jaxapi.mutable._batches import continued
 from jaxapi.mutable._capacity import _rows
 
-__all__ = ["NAMESPACES", "has_room", "poison_rooms"]
+__all__ = ["AT_ONCE", "NAMESPACES", "has_room", "poison_rooms"]
+
+AT_ONCE = pytest.mark.skipif(
+    _batches._is_on, reason="positions and draws that wait in a batch compile for each length"
+)
 
 NAMESPACES = pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from compilations import no_compilation
 from jax import lax
-from rooms import has_room, poison_rooms
+from rooms import AT_ONCE, has_room, poison_rooms
 
 import jaxapi.numpy
 from jaxapi import mutable
@@ -455,6 +455,7 @@ def test_views_are_read():
 
 
 @pytest.mark.daily
+@AT_ONCE
 def test_new_lengths_compile_nothing():
     def run(count):
         given = arrays(jaxapi.numpy, count)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from comparisons import assert_same
 from compilations import no_compilation, results_of_new_lengths
-from rooms import NAMESPACES
+from rooms import AT_ONCE, NAMESPACES
 from scipy import stats
 
 import jaxapi.numpy
@@ -347,6 +347,7 @@ def test_pairs_of_lengths(xp):
 
 
 @pytest.mark.thorough
+@AT_ONCE
 def test_many_lengths():
     """Of 64 calls none compiles after the 16th."""
     statements = [*RESHAPED, *AT_POSITIONS, *LOOKED_UP, *CALLED]
@@ -398,6 +399,7 @@ def samples_of_jax(key, count):
 
 
 @pytest.mark.daily
+@AT_ONCE
 def test_random_numbers():
     """What is drawn of a length with room is what `jax.random` draws of that length."""
     key = jax.random.key(3)
