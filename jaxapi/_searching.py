@@ -20,7 +20,7 @@ from ._core._typing import Array, ArrayLike
 from ._interop import as_argument, as_operand, as_operands, by_numpy
 from ._interop._arguments import static_axis, takes_array
 
-__all__ = ["argmax", "argmin", "choose", "count_nonzero", "nonzero", "searchsorted", "top_k", "where"]
+__all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "top_k", "where"]
 
 count_nonzero = takes_array(jnp.count_nonzero)
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._programs import any_traced
+from ._programs import any_traced, is_traced
 
 __all__ = ["NEEDS_A_VALUE", "SHAPED_BY_VALUES", "check_broadcast", "error_of_several", "numpy_error"]
 __all__ += ["raises_as_numpy", "refuse_traced", "whole_number", "with_remedy"]
@@ -120,7 +120,7 @@ def whole_number(number: Any, name: str) -> int:
 
     A dimension that is not known, by which JAX traces a program for several lengths, stays one.
     """
-    if hasattr(number, "dimension_as_value"):
+    if hasattr(number, "dimension_as_value") and not is_traced(number):
         return number
     try:
         return operator.index(number)

@@ -18,6 +18,7 @@ from ..._core._checks import refuse_values
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._exact import exact_norm
 from ..._core._programs import any_traced, compiled, is_traced
+from ..._core._quotients import rounded
 from ..._interop import as_array
 from ..._spaced._linspace import spaced_as_numpys
 from ...linalg._matrices import full_precision
@@ -158,8 +159,8 @@ def _quantile_of_sorted(x, request: _Request):
     xp: Any = jnp if skip_nan or is_traced(q) else np
     n = jnp.sum(~is_nan, -1).astype(q.dtype) if skip_nan else size
     position = _METHODS[request.method](xp, n, q.reshape(q.shape + (1,) * len(other_lengths)))
-    if is_traced(q):
-        position = jax.lax.optimization_barrier(position)  # else rounded together with what follows
+    if is_traced(position):
+        position = rounded(position)
     last = xp.maximum(n - 1, 0)
     position_below = xp.clip(xp.floor(position), 0, last)
     position_above = xp.where(position < 0, 0, xp.minimum(position_below + 1, last))
@@ -259,8 +260,8 @@ def _value_between(below, above, part, request: _Request):
     part = part.astype(request.dtype)
     if request.method == "averaged_inverted_cdf":
         part = jnp.where(part == 0, 0.5, 1).astype(request.dtype)
-    # Rounded apart, as by NumPy: XLA would round each product together with its sum.
-    from_above, from_below = jax.lax.optimization_barrier((step * (1 - part), step * part))
+    from_above = rounded(step * (1 - part))
+    from_below = rounded(step * part)
     value = jnp.where(part >= 0.5, above - from_above, below + from_below)
     return value.astype(request.dtype)
 
