@@ -28,6 +28,8 @@ __all__ = ["SMALL", "Numbers", "Run"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
+_copy = compiled(jnp.copy)  # which binds no array to its device, as jnp.copy does
+
 _PROGRAMS_KEPT = 256
 _MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
 _WORTH_A_PROGRAM = 5  # lines
@@ -123,7 +125,7 @@ class Run:
                 self._each.append(failed[0])
             elif self._may_reuse(line, operands, needed):
                 if not line.program.was_reused:  # a first call, as of `_Program`
-                    operands[0] = jnp.copy(operands[0])
+                    operands[0] = _copy(operands[0])
                 # in the same call of C that deletes the operand, which Ctrl-C cannot end
                 program = line.program.reusing.jitted()
                 self._each.extend(itertools.starmap(program, [line.program.arguments(operands)]))
@@ -209,7 +211,7 @@ class _Program:
     def __init__(self, plan: _Plan):
         """Take a program of each line, and its operands."""
         self._plan = plan
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may run another batch meanwhile
         self._was_seen = False
         self._failed = False
         self._kept: tuple[int, ...] = ()  # the lines whose results are returned
@@ -246,15 +248,15 @@ class _Program:
         made.append(kept)
         given = [None if number in donated else x for number, x in enumerate(arrays)]
         spent = [arrays[number] for number in donated]
-        if program not in self._was_called:  # a first call ends in Python, where Ctrl-C could lose its result
-            spent = list(map(jnp.copy, spent))
         try:
+            if program not in self._was_called:  # a first call ends in Python, where Ctrl-C could lose it
+                spent = list(map(_copy, spent))
             vectors = [repeated(numbers[dtype], device) for dtype in self._dtypes]
             made.extend(itertools.starmap(program, [(given, spent, vectors)]))
             self._was_called.add(program)
         except Exception as error:
             self._failed = True
-            if any(x.is_deleted() for x in spent):
+            if any(arrays[number].is_deleted() for number in donated):
                 made.append(error.with_traceback(None))
         finally:
             if program not in self._was_called:  # JAX would call it in Python for good
@@ -335,7 +337,7 @@ def _sealed(value: jax.Array) -> jax.Array:
 
 
 _programs: collections.OrderedDict[_Plan, _Program] = collections.OrderedDict()
-_programs_lock = threading.Lock()
+_programs_lock = threading.RLock()
 
 
 def _program_of(lines: "list[Line]") -> _Program:

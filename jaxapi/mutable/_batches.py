@@ -50,7 +50,7 @@ _KINDS_KEPT = 4096
 
 _FEW = 8  # elements of an array that may be one of many numbers
 
-_PACKAGE = __name__.partition(".")[0]
+_PACKAGE = __name__.partition(".")[0] + "."
 _NUMBERS = frozenset([bool, int, float, complex])
 _local = threading.local()
 
@@ -154,7 +154,7 @@ class Pending:
         if line is not None:
             line.batch.run(is_asked=True)
         if self._error is not None:
-            raise self._error
+            raise self._error.with_traceback(None)  # or it would keep the frames of all who asked
         return self._value
 
     def finish(self, value: Any, error: Exception | None = None) -> None:
@@ -223,10 +223,10 @@ def deferred(on: bool = True) -> Iterator[None]:
 
     On a device, outside of JAX's transformations, statements on arrays of `jaxapi.numpy` and
     `jaxapi.mutable` then return before anything has run. A batch runs when a value is asked for, when a loop
-    begins its next round, when it has 100 statements or many bytes, and at the end of the context. Lines that
-    come again are compiled as one program: a loop of small statements takes less than half the time. On the
-    CPU, where NumPy computes, nothing changes. CuPy and NumPy have no such mode; PyTorch's lazy tensors and
-    MLX's arrays are alike.
+    begins its next round, when it has 100 lines or many bytes, and at the end of the context. Lines that come
+    again are compiled as one program, so that a loop of small statements starts fewer of them. On the CPU,
+    where NumPy computes, nothing changes. CuPy and NumPy have no such mode; PyTorch's lazy tensors and MLX's
+    arrays are alike.
 
     ``JAXAPI_DEFERRED=1`` in the environment turns it on everywhere; ``deferred(False)`` turns it off.
 
@@ -345,6 +345,7 @@ class _Batch:
         self.is_open = True
         self.is_x64 = is_x64
         self.is_busy = False  # while a call is recorded
+        self.is_running = False
         self.has_rows = False
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
@@ -414,22 +415,25 @@ class _Batch:
             self.device = None
             self._is_bound = False
         kinds: list[Any] = []
+        has_arrays = False
         for x in operands:
             kind = type(x)
             if kind is Pending:
+                has_arrays = True
                 kinds.append(x.kind if x._line is not None else self._kind_of_array(x.value()))
             elif kind is Positions:
                 kinds.append(kind_of((len(x),), _INT32))
             elif kind in _NUMBERS:
                 kinds.append(_kind_of_number(kind) if are_numbers_typed else kind)
             elif is_jax_array(x):
+                has_arrays = True
                 known = self._known.get(id(x))
                 kinds.append(self._kind_of_array(x) if known is None else known[1])
             else:
                 kinds.append(self._kind_of_host_memory(x))
             if kinds[-1] is None or kinds[-1] is _RUN_FIRST:
                 return kinds[-1]
-        if not operands and not self._is_on_default_device():
+        if not has_arrays and not self._is_on_default_device():
             return self._elsewhere()
         return tuple(kinds)
 
@@ -467,7 +471,7 @@ class _Batch:
         return True
 
     def _is_on_default_device(self) -> bool:
-        """Whether what is made of no operands may come to the others; a new batch runs there."""
+        """Whether what is made of numbers alone may come to the others; a new batch runs there."""
         if jax.device_count() > 1 and self._is_bound:
             return False  # as it would be bound, too
         device = default_device()
@@ -568,23 +572,34 @@ class _Batch:
             self.is_open = False
             if self._is_done:
                 return
-            if self._run is None:
-                may_compile = self._is_round or not self.has_rows
-                self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
-            if self._is_as_now():
+            if self.is_running:
+                raise RuntimeError(
+                    "a finalizer or a signal's handler asks for a value of a batch while that batch runs"
+                )
+            self.is_running = True
+            try:
+                self._finish(is_asked)
+            finally:
+                self.is_running = False
+
+    def _finish(self, is_asked: bool) -> None:
+        if self._run is None:
+            may_compile = self._is_round or not self.has_rows
+            self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
+        if self._is_as_now():
+            self._run.finish()
+        else:
+            with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
                 self._run.finish()
-            else:
-                with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
-                    self._run.finish()
-            if is_asked:
-                self._note_if_alone()
-            self._is_done = True
-            self._run = None
-            self._lines = []
-            self._arrays = []
-            self._numbers = {}
-            self._known = {}
-            _waiting.pop(id(self), None)
+        if is_asked:
+            self._note_if_alone()
+        self._is_done = True
+        self._run = None
+        self._lines = []
+        self._arrays = []
+        self._numbers = {}
+        self._known = {}
+        _waiting.pop(id(self), None)
 
     def _is_as_now(self) -> bool:
         """Whether the modes of JAX are those in which the lines were recorded."""
@@ -647,7 +662,7 @@ def _unchecked() -> Iterator[None]:
 def _code_and_instruction() -> tuple[types.CodeType, int]:
     """Return where the user's program is now."""
     frame: Any = sys._getframe(5)  # no call of ours has fewer frames
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
 
@@ -750,7 +765,7 @@ def _batch_now() -> _Batch:
     is_x64 = x64_mode()
     if batch is not None and batch.is_open and batch.is_x64 is is_x64:
         return batch
-    if batch is not None:
+    if batch is not None and not batch.is_running:  # else a finalizer, or a signal's handler, is recorded
         batch.run()
     batch = _local.batch = _Batch(is_x64)
     return batch

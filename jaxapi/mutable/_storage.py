@@ -348,7 +348,7 @@ class Storage:
 
 def _replace_in(holder: Any, program, args) -> None:
     """Replace what an array or a buffer holds, in its memory if nobody else holds that."""
-    if getattr(program, "takes_pending", False) and is_recording() and _record_in(holder, program, args):
+    if getattr(program, "takes_pending", False) and is_recording() and _write_waits(holder, program, args):
         return
     args = [concrete(x) for x in args]
     value = holder._value
@@ -368,7 +368,7 @@ def _replace_in(holder: Any, program, args) -> None:
             holder._shared = False
 
 
-def _record_in(holder: Any, program, args) -> bool:
+def _write_waits(holder: Any, program, args) -> bool:
     """Let a write wait, as a line of a batch; return False for one that is better done at once."""
     before = holder.memory if type(holder) is Buffer else holder._current
     if before.nbytes > LARGE or holder._shared or is_traced(before):

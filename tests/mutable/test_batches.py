@@ -504,6 +504,38 @@ def test_nothing_is_kept_for_a_call_that_is_no_line(monkeypatch):
     np.testing.assert_array_equal(np.asarray(x), np.arange(100.0) + 1)
 
 
+def test_who_asks_while_the_batch_runs_is_told(monkeypatch):
+    """As a finalizer or a signal's handler may; other statements of theirs have values."""
+    x = jaxapi.numpy.ones(5) + 1
+    y = x * 2
+    finish = _batches.Run.finish
+    asked = []
+
+    def finish_and_ask(run):
+        if not asked:
+            asked.append(True)
+            with pytest.raises(RuntimeError, match="while that batch runs"):
+                np.asarray(x)
+            z = jaxapi.numpy.ones(3) * 7
+            np.testing.assert_array_equal(np.asarray(z + 1), [8, 8, 8])
+        finish(run)
+
+    monkeypatch.setattr(_batches.Run, "finish", finish_and_ask)
+    np.testing.assert_array_equal(np.asarray(y), [4] * 5)
+    np.testing.assert_array_equal(np.asarray(x), [2] * 5)
+    assert asked
+
+
+def test_draws_lie_on_the_default_device():
+    rng = jaxapi.numpy.random.default_rng(3)
+    device = jax.devices()[-1]
+    drawn = rng.random(5)
+    assert drawn.device == jax.devices()[0]
+    there = jaxapi.numpy.asarray(jax.device_put(np.ones(5), device)) * 2
+    assert rng.random(5).device == jax.devices()[0]
+    assert there.device == device
+
+
 def test_a_finalizer_records_while_a_line_is_recorded(monkeypatch):
     made = []
     is_finalizing = []
