@@ -9,13 +9,16 @@ import jax.numpy as jnp
 
 from ._typing import Array
 
-__all__ = ["BATCHES_WAIT_FOR_EACH_OTHER", "after"]
+__all__ = ["BATCHES_WAIT_FOR_EACH_OTHER", "available_after"]
 
 BATCHES_WAIT_FOR_EACH_OTHER = jax.__version_info__ < (0, 11)
 
 
-def after(results: Array, matrices: Array) -> Array:
-    """Return matrices (..., n, n), which a program has when it has the results (...) of a decomposition."""
+def available_after(results: Array, matrices: Array) -> Array:
+    """Return matrices (..., n, n), tied to results (...) so that XLA begins with them after those.
+
+    Zeros are added, as these compilers drop barriers.
+    """
     if not BATCHES_WAIT_FOR_EACH_OTHER:
         return matrices
     results = jax.lax.stop_gradient(results).astype(matrices.dtype)

@@ -15,7 +15,7 @@ from jax import lax
 from .._core._dtypes import x64_for
 from .._core._programs import compiled
 from .._core._typing import Array
-from .._core._waiting import after
+from .._core._waiting import available_after
 from ._basis import Basis, squared_distance
 from ._combination import combination, matmul, right_sides, saddle
 
@@ -172,7 +172,7 @@ def solve(basis: Basis, epsilon, data: Data) -> Coefficients:
     """Return the coefficients; nan in the columns that have none."""
     data = data.zeroed_outside_mask()
     system = system_of(basis, epsilon, data)
-    matrix = after(system.is_singular, system.matrix())
+    matrix = available_after(system.is_singular, system.matrix())
     solution = jnp.linalg.solve(matrix, right_sides(data.values, basis.monomial_count))
     solution = jnp.where(jnp.isfinite(solution).all(axis=0), system.nan_if_singular(solution), jnp.nan)
     kernels, monomials = jnp.split(solution, [len(data.points)])

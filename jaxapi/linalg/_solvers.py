@@ -14,7 +14,7 @@ from .._core._errors import refuse_traced, whole_number
 from .._core._exact import exact_norm
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
-from .._core._waiting import after
+from .._core._waiting import available_after
 from .._interop import as_operand
 from ._matrices import check_system, documented, full_precision, matrices, of_matrices, of_squares, square
 from ._results import SlogdetResult
@@ -73,7 +73,7 @@ def _determinants_jvp(primals, tangents):
     """Differentiate by the adjugate, which a singular matrix has, too: JAX's rule makes zeros of some."""
     (x,) = primals
     determinant = determinants(x)
-    change = _einsum("...ij,...ji->...", _adjugate(after(determinant, x)), *tangents)
+    change = _einsum("...ij,...ji->...", _adjugate(available_after(determinant, x)), *tangents)
     return determinant, change
 
 

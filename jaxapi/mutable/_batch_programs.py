@@ -78,7 +78,8 @@ class Run:
         with np.errstate(over="ignore"):  # as of a number that float32 has as infinity
             self._numbers = {dtype: np.array(values, dtype) for dtype, values in numbers.items()}
         self._device = device
-        self._together: list[Any] = []  # the lines that the one program returns, and what it returned
+        # The lines that the one program returns, and what it returned or raised: appended by one call of C.
+        self._together: list[Any] = []
         self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
         self._program = _program_of(lines) if may_compile and len(lines) >= _WORTH_A_PROGRAM else None
 

@@ -11,6 +11,23 @@ A batch that comes for the first time runs line by line, each by the line's own 
 come again they are compiled as one program, of the same bits: behind every line there is a barrier with a
 fixed layout, through which XLA sees nothing that it could compute in another way. Lines of arrays with room
 run line by line, so that a new length compiles nothing, unless they are a loop's round.
+
+A batch is open while it takes lines, and busy while it takes one. Its first `run` closes it, and makes a
+`Run` of its lines; it is done when all results that somebody has have values. What Ctrl-C ends goes on from
+that `Run` when a value is asked for again.
+
+Programs become lines in five ways:
+
+=================== ================================================ ====================
+function            makes a line                                     else
+=================== ================================================ ====================
+`recorded`          where statements wait                            runs the program
+`continued`         where an operand is pending                      runs the program
+`line_of`           for callers that know that statements wait       runs the program
+`attempt_of`        the same                                         returns None
+`attempt_by_kinds`  the same, of a program that the kinds of         returns None
+                    operands choose
+=================== ================================================ ====================
 """
 
 import collections
@@ -661,7 +678,7 @@ def _unchecked() -> Iterator[None]:
 
 def _code_and_instruction() -> tuple[types.CodeType, int]:
     """Return where the user's program is now."""
-    frame: Any = sys._getframe(5)  # no call of ours has fewer frames
+    frame: Any = sys._getframe(5)  # behind `_made`, `record`, `_record_in`, `_record` and who calls that
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
         frame = frame.f_back
     return frame.f_code, frame.f_lasti

@@ -15,7 +15,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     Parameters
     ----------
     array : array_like
-        What to pad; its dtype stays.
+        What to pad; the dtype is that of `asarray`.
     pad_width : int, pair of ints, sequence or dict
         How many elements to add before and after, along each axis.
     mode : str or callable, default 'constant'
@@ -36,4 +36,4 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     """
     from ..numpy import pad as numpys_pad  # loaded where it is used
 
-    return asarray(numpys_pad(array, pad_width, mode, **kwargs))
+    return asarray(numpys_pad(asarray(array), pad_width, mode, **kwargs))

@@ -597,14 +597,14 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
         if otypes is None and signature is None and any(np.size(x) == 0 for x in given):
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
 
-        def of_elements(*elements):
+        def of_scalars(*elements):
             elements = [wrap(x, NUMPY) for x in elements]
             by_place = dict(zip(places, elements, strict=False))
             by_name = dict(zip(names, elements[len(places) :], strict=True))
             arguments = [by_place.get(place, x) for place, x in enumerate(args)]
             return _plain(pyfunc(*arguments, **kwargs | by_name))
 
-        by_vmap = jnp.vectorize(of_elements, signature=signature)
+        by_vmap = jnp.vectorize(of_scalars, signature=signature)
         try:
             computed = None
             if signature is None and not excluded and any_may_have_room(args):

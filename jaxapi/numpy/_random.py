@@ -216,7 +216,7 @@ def _draws_by_position(key) -> bool:
     return jax.config.jax_threefry_partitionable and str(jr.key_impl(key)) == "threefry2x32"
 
 
-def _capacity_of(key, shape) -> int:
+def _rows_to_draw(key, shape) -> int:
     """Return of how many rows a buffer is drawn, which many lengths share; 0 if none is."""
     if not shape or not is_possible() or not _draws_by_position(key):
         return 0
@@ -226,7 +226,7 @@ def _capacity_of(key, shape) -> int:
 
 def _drawn(draw: Callable[[Any, tuple[int, ...]], jax.Array], key, shape: tuple[int, ...]) -> Array:
     """Return what is drawn of a shape, with room where that has no other numbers."""
-    capacity = _capacity_of(key, shape)
+    capacity = _rows_to_draw(key, shape)
     if not capacity:
         return ours(draw(key, shape))
     return wrap_rows(Rows(draw(key, (capacity, *shape[1:])), shape[0]), NUMPY)
@@ -450,7 +450,7 @@ class Generator:
         else:
             count = 0 if rows is None else rows.count
         key = self._take()
-        capacity = _capacity_of(key, (count,))
+        capacity = _rows_to_draw(key, (count,))
         if capacity:
             rounds = math.ceil(
                 3 * np.log(count) / np.log(2**32 - 1)

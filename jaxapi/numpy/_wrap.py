@@ -364,9 +364,11 @@ def _check_mask(values):
 
 def check_initial(initial, given_dtype, dtype=None, *, adds=False):
     """Refuse a Python number to start with that the integers of a fold do not hold, with NumPy's error."""
-    if type(initial) not in (int, float) or given_dtype is None or given_dtype.kind not in "iu":
+    if type(initial) not in (int, float) or given_dtype is None:
         return
     if dtype is None:
+        if given_dtype.kind not in "biu":
+            return
         dtype = np.sum(np.empty(0, given_dtype)).dtype if adds else given_dtype
     if dtype.kind in "iu":
         np.asarray(initial, dtype)

@@ -4,6 +4,7 @@ Each line sets y. It runs as it stands, and what it is given as x, under jit.
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from meshes import mesh_of, spread
@@ -229,3 +230,18 @@ def test_quantiles_have_numpys_bits():
     with jax.enable_x64(True):
         found = ours.quantile(ours.asarray(x), ours.asarray(places))
     np.testing.assert_array_equal(np.asarray(found), np.quantile(x, places))
+
+
+def test_quantiles_in_a_program_have_numpys_bits():
+    x = np.random.default_rng(3).normal(size=101)
+    places = np.linspace(0, 1, 400)
+    methods = ("linear", "midpoint", "hazen", "weibull", "median_unbiased", "normal_unbiased")
+
+    @jax.jit
+    def quantiles(x, places):
+        return [ours.quantile(x, places, method=method) for method in methods]
+
+    with jax.enable_x64(True):
+        found = quantiles(jnp.asarray(x), jnp.asarray(places))
+    for method, values in zip(methods, found, strict=True):
+        np.testing.assert_array_equal(np.asarray(values), np.quantile(x, places, method=method), method)

@@ -189,11 +189,12 @@ def _positions_along(k: Any, axis: int, size: int, module: str) -> Any:
     if k.dtype == bool:
         if k.shape != (size,):
             return None
-        (k,) = np.nonzero(k) if isinstance(k, np.ndarray) else _nonzero(k, module=module) or (None,)
+        found = np.nonzero(k) if isinstance(k, np.ndarray) else _nonzero(k, module=module)
+        if found is None:
+            return None
+        (k,) = found
     rows = rows_of(k)
     value: Any = unwrap(k) if rows is None else rows.value
-    if value is None:
-        return None
     check_indices(value, axis, size, None if rows is None else rows.count)
     value = as_indices(value) if isinstance(value, jax.Array) else indices_along(value, size)
     return value if rows is None else Rows(value, rows.count)

@@ -41,24 +41,29 @@ __all__ = _NAMES.split()
 
 def _between(alpha, beta):
     """Return where a quantile lies among n sorted elements, by its plotting position."""
-    return lambda xp, n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
+    return lambda xp, n, q: _product(n, q) + (alpha + _product(q, 1 - alpha - beta)) - 1
+
+
+def _product(x, y):
+    """Return a product that is rounded before something is added to it, in a program, too."""
+    return rounded(x * y) if any_traced(x, y) else x * y
 
 
 def _closest_observation(xp, n, q):
-    position = n * q - 1 - 0.5
+    position = _product(n, q) - 1 - 0.5
     low = xp.floor(position)
     return xp.where((position == low) & (low % 2 == 1), low, low + 1)
 
 
 # Where a quantile lies among n sorted elements, by numpy or jax.numpy, and rounded as NumPy rounds.
 _METHODS: dict[str, Any] = {
-    "linear": lambda xp, n, q: (n - 1) * q,
-    "lower": lambda xp, n, q: xp.floor((n - 1) * q),
-    "higher": lambda xp, n, q: xp.ceil((n - 1) * q),
-    "midpoint": lambda xp, n, q: 0.5 * (xp.floor((n - 1) * q) + xp.ceil((n - 1) * q)),
-    "nearest": lambda xp, n, q: xp.rint((n - 1) * q),
-    "inverted_cdf": lambda xp, n, q: xp.ceil(n * q - 1),
-    "averaged_inverted_cdf": lambda xp, n, q: n * q - 1,
+    "linear": lambda xp, n, q: _product(n - 1, q),
+    "lower": lambda xp, n, q: xp.floor(_product(n - 1, q)),
+    "higher": lambda xp, n, q: xp.ceil(_product(n - 1, q)),
+    "midpoint": lambda xp, n, q: 0.5 * (xp.floor(_product(n - 1, q)) + xp.ceil(_product(n - 1, q))),
+    "nearest": lambda xp, n, q: xp.rint(_product(n - 1, q)),
+    "inverted_cdf": lambda xp, n, q: xp.ceil(_product(n, q) - 1),
+    "averaged_inverted_cdf": lambda xp, n, q: _product(n, q) - 1,
     "closest_observation": _closest_observation,
     "interpolated_inverted_cdf": _between(0, 1),
     "hazen": _between(0.5, 0.5),
@@ -159,8 +164,6 @@ def _quantile_of_sorted(x, request: _Request):
     xp: Any = jnp if skip_nan or is_traced(q) else np
     n = jnp.sum(~is_nan, -1).astype(q.dtype) if skip_nan else size
     position = _METHODS[request.method](xp, n, q.reshape(q.shape + (1,) * len(other_lengths)))
-    if is_traced(position):
-        position = rounded(position)
     last = xp.maximum(n - 1, 0)
     position_below = xp.clip(xp.floor(position), 0, last)
     position_above = xp.where(position < 0, 0, xp.minimum(position_below + 1, last))
@@ -260,9 +263,9 @@ def _value_between(below, above, part, request: _Request):
     part = part.astype(request.dtype)
     if request.method == "averaged_inverted_cdf":
         part = jnp.where(part == 0, 0.5, 1).astype(request.dtype)
-    from_above = rounded(step * (1 - part))
-    from_below = rounded(step * part)
-    value = jnp.where(part >= 0.5, above - from_above, below + from_below)
+    from_above = above - _product(step, 1 - part)
+    from_below = below + _product(step, part)
+    value = jnp.where(part >= 0.5, from_above, from_below)
     return value.astype(request.dtype)
 
 

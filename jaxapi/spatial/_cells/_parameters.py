@@ -35,7 +35,7 @@ def vectors_of(parameters, periodic: tuple[bool, ...]):
 def _vectors(parameters, m: int, xp: Any):
     lengths = parameters[:m]
     if parameters.shape == (m,):
-        return xp.diag(lengths)
+        return xp.eye(m) * lengths[:, None]
     rows = _directions(parameters[m:], xp)
     return rows * lengths[:, None]
 
