@@ -19,6 +19,8 @@ def way(monkeypatch):
     before = _host_way.is_on()
     _host_way.set_on(False)
     monkeypatch.setattr(_batches, "_is_on", True)  # in the threads of a test, too
+    _batches.run_all()  # what other tests left, by which a batch would end elsewhere
+    _batches._alone.clear()
     yield "jaxs"
     _host_way.set_on(before)
 
