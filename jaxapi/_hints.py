@@ -288,17 +288,6 @@ _OF_METHODS = {
         "p": "pass it to each search",
         "n_jobs workers": "pass workers= to query",
     },
-    "query": {
-        "X points queries": "use x=",
-        "batch_x": "use batch=",
-        "breadth_first dualtree sort_results": f"{_OUT}: the nearest come first",
-        "loop include_self exclude_self": "use kneighbors(k), in which no point is its own neighbor",
-        "max_distance r radius": "use distance_upper_bound=, or query_radius(x, r)",
-        "metric": _MINKOWSKI,
-        "n_jobs num_workers": "use workers=",
-        "n_neighbors": "use k=",
-        "return_distance": "leave it out: distances and rows are returned",
-    },
     "kneighbors": {
         "X x": "use query(x, k)",
         "loop include_self": "use query(points, k), where each point is its own neighbor",

@@ -214,7 +214,6 @@ TREE = xp.spatial.KDTree([[0.0, 0.0], [1.0, 2.0]])
         (lambda: xp.spatial.KDTree([[0.0]], metric="l1"), "of the p= of each search"),
         (lambda: xp.spatial.KDTree([[0.0]], leaf_size=3), "use leafsize="),
         (lambda: TREE.dbscan(0.5, metric="l1"), "pass p="),
-        (lambda: TREE.query([0, 0], n_neighbors=2), "use k="),
         (lambda: TREE.query_radius([0, 0], radius=1), "use r="),
         (lambda: TREE.radius_graph(1.0, max_num_neighbors=8), "use max_edges="),
         (lambda: xp.interpolate.RBFInterpolator([[0.0]], [1.0], function="linear"), "use kernel="),

@@ -21,6 +21,7 @@ def way(monkeypatch):
     monkeypatch.setattr(_batches, "_is_on", True)  # in the threads of a test, too
     _batches.run_all()  # what other tests left, by which a batch would end elsewhere
     _batches._alone.clear()
+    monkeypatch.setattr(_batches, "_lent", weakref.WeakValueDictionary())  # numbers that others were given
     yield "jaxs"
     _host_way.set_on(before)
 
