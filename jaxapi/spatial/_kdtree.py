@@ -463,10 +463,10 @@ class KDTree:
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         distance_upper_bound : float, default inf
-            Only points nearer than this (not as near); with 0 or less there are none. It is rounded to the
-            dtype of the distances, and compared with these as they are returned: of float32 data
-            ``float32(distance_upper_bound)`` counts. So what `query_radius` finds within a radius is what is
-            nearer, and what is as far.
+            Only points nearer than this (not as near); at least 0, with which there are none, as with a
+            traced one below. It is rounded to the dtype of the distances, and compared with these as they
+            are returned: of float32 data ``float32(distance_upper_bound)`` counts. So what `query_radius`
+            finds within a radius is what is nearer, and what is as far.
         workers : int, optional
             Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
         order : {'input', 'tree'}, default 'input'
@@ -496,7 +496,8 @@ class KDTree:
             If `x` is complex or not numbers, or `workers` no integer.
         ValueError
             If the last axis of `x` is not m, if an `x` from the host is not finite, if a k < 1, p < 1,
-            workers is 0, `return_shifts` is set without a cell, or `batch` without clouds.
+            `distance_upper_bound` is negative or nan, workers is 0, `return_shifts` is set without a cell, or
+            `batch` without clouds.
 
         Notes
         -----
@@ -524,6 +525,8 @@ class KDTree:
         if x.shape[-1:] != (self._m,):
             _arguments.check_vectors(x, self._m)
         bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        if type(bound) is float and bound < 0:
+            raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
         eps = _arguments.scalar(eps, "eps")
         p = _arguments.norm_order(p)
         ids = None
@@ -993,6 +996,8 @@ class KDTree:
         workers = _arguments.worker_count(workers)
         search = self._search(_arguments.norm_order(p), self._data.dtype, workers=workers)
         bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        if type(bound) is float and bound < 0:
+            raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
         bound = _arguments.rounded(bound, search.dtype)
         searcher = self._searcher_for((bound,), search, query_count=self._row_count, k=columns.k)
         nearest = searcher.kneighbors(columns, bound, search)

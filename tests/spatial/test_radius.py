@@ -120,6 +120,16 @@ def test_radii_that_reach_nothing(radius_engine):
         assert counted(radii).tolist() == [0, 60] + [0] * 18  # of traced ones nobody knows
 
 
+def test_upper_bounds_that_reach_nothing():
+    tree = KDTree(POINTS[3])
+    for bound in (-1.0, -np.inf, np.int64(-2), jnp.float32(-0.5)):
+        with pytest.raises(ValueError, match="distance_upper_bound must be at least 0, got -"):
+            tree.query(QUERIES[3], distance_upper_bound=bound)
+    traced = jax.jit(lambda bound: tree.query(QUERIES[3], distance_upper_bound=bound)[0])
+    assert np.isinf(traced(-1.0)).all()
+    assert np.isinf(tree.query(QUERIES[3], distance_upper_bound=-0.0)[0]).all()
+
+
 def test_shapes_and_dtypes():
     tree = KDTree(POINTS[3].astype(np.float32))
     one = QUERIES[3][0].astype(np.float32)
