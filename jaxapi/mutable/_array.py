@@ -24,7 +24,7 @@ from ._batches import Pending, is_recording, lend
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
 from ._capacity._slices import has_many_rows
-from ._elementwise import ELEMENTWISE, statement
+from ._elementwise import ELEMENTWISE, Elementwise, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, plain_selection, read, selection_of, write
@@ -62,7 +62,7 @@ from ._operators import (
     XOR,
     Operator,
 )
-from ._selection import Part, Selection, one_program_suffices, put, put_own, take
+from ._selection import Part, Selection, line_of_write, one_program_suffices, put, put_own, take
 from ._storage import Storage, duplicate_line
 from ._views import View
 
@@ -119,10 +119,48 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
                 if type(made) is np.ndarray and made.dtype is host.dtype:
                     return from_host(made, module)
                 return from_numpy(made, module, (host, operand))
+        if is_recording():
+            made = _line_of_operator(self, other, by, is_reflected)
+            if made is not None:
+                return made
         with mode_of(self._module_with(other)):
             return self._operate_by_jax(other, by, is_reflected)
 
     return operate
+
+
+def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bool) -> Any:
+    """Return what an operator makes as a line of a batch; None of what was no line yet, or has room."""
+    module = array._module
+    operand = other
+    if type(other) is Array:
+        if other._module != module:
+            module = NUMPY
+        operand = _operand_of_line(other)
+    elif type(other) not in _NUMBERS:
+        return None
+    own = _operand_of_line(array)
+    function = by.of_standard.of_values if module == MUTABLE else by.of_values
+    if type(function) is not Elementwise or own is None or operand is None:
+        return None
+    operands = (operand, own) if is_reflected else (own, operand)
+    made = function.known_line(operands, module == NUMPY or x64_mode())
+    return None if made is None else wrap(made, module, is_scalar=not made.ndim)
+
+
+def _operand_of_line(array: "Array") -> Any:
+    """Return an array as an operand of a line; None where it may have room, or is a view of another kind."""
+    view = array._view
+    if view is None:
+        if array._buffer is not None:
+            return None
+        pending = array._pending
+        return array._value if pending is None or pending.is_there else pending
+    part = view.part
+    if part is None or view.reshaped is not None or view.component is not None or view.may_have_rows():
+        return None
+    value = view.owner._current
+    return value if part.is_all(value.shape) else Part(value, part)
 
 
 def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
@@ -774,6 +812,8 @@ class Array(Storage):
             self._write_by_jax(key, value)
 
     def _write_by_jax(self, key: Any, value: Any) -> None:
+        if is_recording() and self._writes_line(key, value):
+            return
         if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value) or is_recording()):
             self._check_writeable()
             if _writing().write_where(self, key, value):
@@ -798,6 +838,30 @@ class Array(Storage):
                 _writing().write_selection(owner, selection, value)
             elif not _writes_number_to_rows(owner, selection, value):
                 _write_part(owner, selection, value)
+
+    def _writes_line(self, key: Any, value: Any) -> bool:
+        """Let a write by ints and slices wait; return False for one that is better done at once."""
+        keys = key if type(key) is tuple else (key,)
+        shape = self.shape
+        position = element_of(shape, keys)
+        selection = plain_selection(shape, keys) if position is None else Selection(tuple(position), ())
+        if selection is None or 0 in selection.shape:
+            return False
+        owner, selection = self._selection_in_owner(selection)
+        if owner._view is not None or owner._buffer is not None or owner._host is not None:
+            return False
+        new = value
+        if type(value) is Array:
+            if value._view is not None and value._view.selects(owner, selection):
+                return True  # the last step of x[key] += y, whose first one wrote
+            new = None if value._owner is owner else _operand_of_line(value)
+        elif type(value) not in _NUMBERS:
+            return False
+        if new is None:
+            return False
+        self._check_writeable()
+        with owner._lock:
+            return owner._buffer is None and owner._replace_by_line(line_of_write, selection, new)
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""

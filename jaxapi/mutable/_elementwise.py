@@ -54,7 +54,7 @@ class Elementwise:
         self.name = name
         self._function = function
         self.numpys = numpys
-        self._line_program = functools.lru_cache(_LINES_KEPT)(self._make_line_program)
+        self._line_programs = {}  # of lines, by what they are compiled for
 
     def __call__(
         self,
@@ -101,6 +101,19 @@ class Elementwise:
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
+    def known_line(self, operands: Any, wide: bool) -> Any:
+        """Return the result as a line of a batch, whatever x64 mode is on now; None of what was no line yet.
+
+        ``wide`` says whether the operands' namespace computes in 64 bits.
+        """
+        if self.name == "power":
+            return None
+        is_x64 = wide or not WIDE.isdisjoint([getattr(x, "dtype", None) for x in operands])
+        try:
+            return line_of_parts(self._line_programs.get, (wide, None, "same_kind"), operands, is_x64)
+        except (OverflowError, TypeError, ValueError):
+            return None
+
     def _as_line(self, operands, dtype, casting):
         """Return the result as a line of a batch, or None where a call is needed, which may raise.
 
@@ -116,9 +129,20 @@ class Elementwise:
         except (OverflowError, TypeError, ValueError):
             return None
 
-    def _make_line_program(self, plan, layouts, kinds, is_x64):
+    def _line_program(self, key):
+        """Return the program of a line, which is kept; None where the values of its operands count."""
+        known = self._line_programs.get(key)
+        if known is None:
+            known = self._make_line_program(*key)
+            if known is not None:
+                if len(self._line_programs) == _LINES_KEPT:
+                    self._line_programs.clear()
+                self._line_programs[key] = known
+        return known
+
+    def _make_line_program(self, options, layouts, kinds, is_x64):
         """Return the program of a line for operands of these kinds; None where their values count."""
-        wide, dtype, casting = plan
+        wide, dtype, casting = options
         of_operands = operand_kinds(layouts, kinds)
         given = tuple([_kind_of_operand(kind) for kind in of_operands])
         if _PYTHON.issuperset(given) or (self.name in _COMPARISONS and _are_unlike_integers(given)):

@@ -17,7 +17,7 @@ from jax import lax
 from .._core import _parts
 from .._core._constants import constant
 from .._core._constants import positions as positions_of
-from .._core._dtypes import refuse_complex, x64_for, x64_mode
+from .._core._dtypes import WIDE, refuse_complex, x64_as, x64_for, x64_mode
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
@@ -30,19 +30,21 @@ from ._batches import (
     attempt_of,
     concrete,
     continued,
+    kind_of,
     line_program_of,
     takes_pending,
 )
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
-__all__ += ["line_of_parts", "one_program_suffices", "operand_kinds", "program_of_parts", "put", "put_own"]
+__all__ += ["line_of_parts", "line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts", "put", "put_own"]
 __all__ += ["read_before", "take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
 _LOSES_BARRIERS = jax.__version_info__ < (0, 11)
 _SELECTIONS_KEPT = 4096
+_LINES_KEPT = 4096
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
 
 
@@ -175,14 +177,14 @@ def computed_of_parts(function, operands) -> Any:
     return _computed(function, layouts, *map(concrete, inputs))
 
 
-def line_of_parts(program_of, options, operands) -> Any:
+def line_of_parts(program_of, options, operands, is_x64: bool | None = None) -> Any:
     """Return the same as a line of a batch; None where it cannot be one.
 
-    ``program_of`` returns its program for options, the layouts of the operands, and the kinds of all that it
-    reads.
+    ``program_of`` returns its program for a tuple: options, the layouts of the operands, the kinds of all that
+    it reads, and whether x64 mode is on, as it is now or as ``is_x64`` says.
     """
     inputs, layouts = _without_parts(operands, waits=True)
-    return attempt_by_kinds(program_of, (options, layouts), inputs)
+    return attempt_by_kinds(program_of, (options, layouts), inputs, is_x64)
 
 
 def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
@@ -226,7 +228,7 @@ def operand_kinds(layouts, kinds) -> list[Any]:
 
 def program_of_parts(function, layouts, kinds) -> LineProgram:
     """Return the line's program of `computed_of_parts`, for arguments of these kinds."""
-    return line_program_of(_computed, (function, layouts), (), kinds, x64_mode())
+    return line_program_of(_computed, (function, layouts), kinds)
 
 
 @takes_pending
@@ -329,6 +331,7 @@ def compiled_pair(program, **options):
         made.extend(itertools.starmap(reusing.jitted(), [map(concrete, args)]))
         return made[-1]
 
+    run.in_new_memory = in_new_memory
     return run
 
 
@@ -366,10 +369,10 @@ def _program_of(selection: Selection, value, waits: bool = False):
     """Return the inputs and the layout of the program for a selection."""
     shape = value.shape
     known = selection.in_array(shape)
+    if (waits or type(value) is Pending) and not known.is_long:
+        return known.starts, known.layout
     longest = max(shape, default=0)
-    if waits or type(value) is Pending:
-        return (known.starts if longest < LONG else indices_along(known.starts, longest)), known.layout
-    if not is_traced(value) and longest < LONG and not in_a_trace():
+    if not known.is_long and not is_traced(value) and not in_a_trace():
         return positions_of(known.starts), known.layout
     inputs = indices_along(known.starts, longest)
     # one input is sent faster to a device than several; in a trace they are constants
@@ -379,11 +382,12 @@ def _program_of(selection: Selection, value, waits: bool = False):
 class _InArray:
     """A selection in an array of a certain shape."""
 
-    __slots__ = ("is_all", "is_of_rows_alone", "layout", "shape", "starts")
+    __slots__ = ("is_all", "is_long", "is_of_rows_alone", "layout", "shape", "starts")
 
     def __init__(self, selection: Selection, shape: tuple[int, ...]):
         """Compute what programs are given, and are compiled for."""
         self.shape = shape
+        self.is_long = max(shape, default=0) >= LONG  # an axis, whose positions are no int32
         self.is_all = False
         self.is_of_rows_alone = False  # each of them as it is in the array
         if selection.axes == tuple(range(len(shape))):
@@ -497,6 +501,44 @@ def _own_part_written(value, starts, starts_of_read, layout, layout_of_read):
 
 _put_part = compiled_pair(_part_written, static_argnums=(4, 5))
 _put_own = compiled_pair(_own_part_written, static_argnums=(3, 4))
+
+
+def line_of_write(value: Any, selection: Selection, new: Any) -> Any:
+    """Return the array after ``new`` was written there, as a line of a batch; None where it cannot be one.
+
+    That is an array, a part of another array, or a Python number.
+    """
+    known = selection.in_array(value.shape)
+    source = new.value if type(new) is Part else new
+    layout_of_read = None
+    inputs = [value, source, known.starts]
+    if source is not new:
+        known_of_read = new.selection.in_array(source.shape)
+        layout_of_read = known_of_read.layout
+        inputs.append(known_of_read.starts)
+        if known_of_read.is_long or source.dtype != value.dtype:
+            return None
+    if known.is_long:
+        return None
+    is_x64 = x64_mode() or value.dtype in WIDE
+    return attempt_by_kinds(_line_program_of_write, (known.layout, layout_of_read), inputs, is_x64)
+
+
+@functools.lru_cache(_LINES_KEPT)
+def _line_program_of_write(key: tuple[Any, ...]) -> LineProgram | None:
+    """Return the program of such a line; None where the value is not written as it is."""
+    layout, layout_of_read, (of_value, of_new, *of_starts), is_x64 = key
+    if type(of_new) is type:
+        if of_new is complex:
+            return None
+        of_new = kind_of((), of_value.dtype)
+    elif of_new.dtype.kind == "c" and of_value.dtype.kind != "c":
+        return None
+    kinds = (of_value, of_new, *of_starts)
+    with x64_as(is_x64):
+        if layout_of_read is not None:
+            return line_program_of(_put_part.in_new_memory, (layout, layout_of_read), kinds)
+        return line_program_of(_put.in_new_memory, (layout, False), kinds)
 
 
 def _changed(value, operand, starts, layout, function):

@@ -327,6 +327,17 @@ class Storage:
             self._shared = False
             self._buffer = None  # the program knows of no room: from now on the array is exact
 
+    def _replace_by_line(self, line_of: Any, *args: Any) -> bool:
+        """Replace the value by ``line_of(value, *args)``, a line of a batch; return False if it is none."""
+        before = self._current
+        if before.nbytes > LARGE or self._shared or is_traced(before):
+            return False
+        new = line_of(before, *args)
+        if new is None:
+            return False
+        _hold(self, new)
+        return True
+
     def _replace_part(self, program, part: Selection, new: Any) -> None:
         """Let a program such as `put` replace what is selected, in the buffer if there is one."""
         if self._has_room():
@@ -376,9 +387,15 @@ def _write_waits(holder: Any, program, args) -> bool:
     new = program(before, *args, WAITS)
     if new is None:
         return False
+    if is_traced(new):
+        _refuse_leak()
+    _hold(holder, new)
+    return True
+
+
+def _hold(holder: Any, new: Any) -> None:
+    """Let an array or a buffer hold a new value, which may be pending."""
     if type(new) is not Pending:
-        if is_traced(new):
-            _refuse_leak()
         holder._value = new
         holder._pending = None
     elif holder._pending is None:
@@ -387,7 +404,6 @@ def _write_waits(holder: Any, program, args) -> bool:
     else:
         holder._pending = new
     holder._shared = False
-    return True
 
 
 _value_slot = Storage.__dict__["_value"]
