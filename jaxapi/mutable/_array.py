@@ -24,11 +24,12 @@ from ._batches import Pending, is_recording, lend
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
 from ._capacity._slices import has_many_rows
-from ._elementwise import ELEMENTWISE, Elementwise, statement
+from ._elementwise import ELEMENTWISE, Elementwise, OfBase, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, plain_selection, read, selection_of, write
 from ._keys import parts_of
+from ._masked import Masked, Memory, is_same, line_of_write_where, masked_of
 from ._numpy_arguments import (
     AS_THEY_ARE,
     BASIC_KEYS,
@@ -76,6 +77,7 @@ __all__ = [
     "from_host",
     "from_numpy",
     "layout_of",
+    "line_of_elements",
     "may_have_room",
     "reshaped",
     "rows_of",
@@ -132,20 +134,65 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
 def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bool) -> Any:
     """Return what an operator makes as a line of a batch; None of what was no line yet, or has room."""
     module = array._module
-    operand = other
     if type(other) is Array:
         if other._module != module:
             module = NUMPY
-        operand = _operand_of_line(other)
     elif type(other) not in _NUMBERS:
         return None
-    own = _operand_of_line(array)
-    function = by.of_standard.of_values if module == MUTABLE else by.of_values
-    if type(function) is not Elementwise or own is None or operand is None:
+    variant = array._variant_of(by, other, module, is_reflected) if by is POW else by
+    function = variant.of_standard.of_values if module == MUTABLE else variant.of_values
+    if type(function) is OfBase:
+        return line_of_elements(function.of_base, (array,), module)
+    if type(function) is not Elementwise:
         return None
-    operands = (operand, own) if is_reflected else (own, operand)
+    return line_of_elements(function, (other, array) if is_reflected else (array, other), module)
+
+
+def line_of_elements(function: Elementwise, args: Sequence[Any], module: str) -> Any:
+    """Return what a function makes of each element as a line of a batch; None of what was no line yet.
+
+    The arguments are arrays without room, or Python's numbers.
+    """
+    operands = []
+    for x in args:
+        operand = x
+        if type(x) is Array:
+            masked = x._masked
+            if masked is not None:
+                return _line_of_masked(function, args, module)
+            operand = _operand_of_line(x)
+            if operand is None:
+                return None
+        elif type(x) not in _NUMBERS:
+            return None
+        operands.append(operand)
     made = function.known_line(operands, module == NUMPY or x64_mode())
     return None if made is None else wrap(made, module, is_scalar=not made.ndim)
+
+
+def _line_of_masked(function: Elementwise, args: Sequence[Any], module: str) -> Any:
+    """Return the same where some arguments are what a mask selects, and others have no axes."""
+    operands: list[Any] = []
+    selected: list[Masked] = []
+    for x in args:
+        masked = x._masked if type(x) is Array else None
+        operand = masked.elements.value if masked else x if type(x) in _NUMBERS else _operand_without_axes(x)
+        if operand is None:
+            return None
+        operands.append(operand)
+        if masked:
+            selected.append(masked)
+    if not all([masked.is_like(selected[0]) for masked in selected]):
+        return None
+    with mode_of(module):
+        made = function.line(operands)
+    return None if made is None else _wrap_masked(selected[0].with_value(made), module)
+
+
+def _operand_without_axes(x: Any) -> Any:
+    """Return an array without axes as an operand of a line; None of what is something else."""
+    operand = _operand_of_line(x) if type(x) is Array else None
+    return None if operand is None or operand.shape else operand
 
 
 def _operand_of_line(array: "Array") -> Any:
@@ -161,6 +208,13 @@ def _operand_of_line(array: "Array") -> Any:
         return None
     value = view.owner._current
     return value if part.is_all(value.shape) else Part(value, part)
+
+
+def _of_memory(held: Memory, module: str) -> Any:
+    """Make an array of what another one holds."""
+    if held.count is None:
+        return wrap(held.value, module)
+    return wrap_rows(Rows(held.value, held.count), module)
 
 
 def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
@@ -186,6 +240,8 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                     in_place_of_numpy(host, operand)
                 return self
         with mode_of(self._module):
+            if self._masked is not None and self._changes_by_line(other, by):
+                return self
             return _changed_by_jax(self, other, by)
 
     return operate
@@ -280,6 +336,10 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
         host = self._readable() if is_eager() else None
         if host is not None:
             return from_numpy(of_numpy(host), self._module, (host,))
+        if is_recording():
+            line = line_of_elements(of_values, (self,), self._module)
+            if line is not None:
+                return line
         with mode_of(self._module):
             rows = self._rows()
             made_rows = None if rows is None else computed(of_values, (rows,))
@@ -371,6 +431,8 @@ class Array(Storage):
         """The data type of the elements."""
         if self._host is not None:
             return self._host.dtype
+        if self._masked is not None:
+            return self._masked.elements.value.dtype
         array = self
         is_real = False
         while array._view:
@@ -776,6 +838,9 @@ class Array(Storage):
                 else:
                     return as_read(part, self._module)
         if isinstance(key, _ARRAYS):
+            masked = self._masked_by(key) if is_recording() else None
+            if masked is not None:
+                return _wrap_masked(masked, self._module)
             with mode_of(self._module):
                 part = _selecting().read_by_array(self, key)
             if part is not None:
@@ -789,6 +854,33 @@ class Array(Storage):
             return self._part(selection)
         with mode_of(self._module):
             return self._read(keys, position)
+
+    def _masked_by(self, key: Any) -> Masked | None:
+        """Return what a mask selects as it waits; None where it is better read at once."""
+        if type(key) is not Array or self._masked is not None or key._masked is not None:
+            return None
+        elements = self._held()
+        mask = key._held()
+        return None if elements is None or mask is None else masked_of(elements, mask)
+
+    def _read_masked(self, masked: Masked) -> Any:
+        """Return what is selected, with the number of elements that a mask selects."""
+        with mode_of(self._module):
+            source, mask = (_of_memory(held, self._module) for held in masked)
+            part = _selecting().read_by_array(source, mask)
+            if part is None:
+                part = wrap(read(source._current, (mask._current,)), self._module)
+            return part
+
+    def _changes_by_line(self, other: Any, by: Operator) -> bool:
+        """Let an operator change what a mask selects, where that may wait."""
+        masked = self._masked
+        changed = _line_of_operator(self, other, by, False) if is_recording() else None
+        if masked is None or changed is None or changed.dtype != self.dtype:
+            return False
+        self._check_writeable()
+        self._masked = changed._masked
+        return True
 
     def _read(self, keys: tuple, position: list[int] | None) -> Any:
         """Return an element, or what a key with arrays selects."""
@@ -841,6 +933,8 @@ class Array(Storage):
 
     def _writes_line(self, key: Any, value: Any) -> bool:
         """Let a write by ints and slices wait; return False for one that is better done at once."""
+        if type(key) is Array:
+            return type(value) is Array and value._masked is not None and self._writes_masked(key, value)
         keys = key if type(key) is tuple else (key,)
         shape = self.shape
         position = element_of(shape, keys)
@@ -852,6 +946,8 @@ class Array(Storage):
             return False
         new = value
         if type(value) is Array:
+            if value._masked is not None:
+                return False
             if value._view is not None and value._view.selects(owner, selection):
                 return True  # the last step of x[key] += y, whose first one wrote
             new = None if value._owner is owner else _operand_of_line(value)
@@ -862,6 +958,17 @@ class Array(Storage):
         self._check_writeable()
         with owner._lock:
             return owner._buffer is None and owner._replace_by_line(line_of_write, selection, new)
+
+    def _writes_masked(self, key: Any, value: "Array") -> bool:
+        """Let a write of what the same mask selects wait; return False for another one."""
+        masked = value._masked
+        mask = None if key._masked is not None else key._held()
+        if masked is None or mask is None or not is_same(mask, masked.mask) or self._view is not None:
+            return False
+        self._check_writeable()
+        with self._lock:
+            held = self._held()
+            return held is not None and self._replace_by_line(line_of_write_where, held.count, masked)
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -885,6 +992,11 @@ class Array(Storage):
             if made is not None:
                 return made
         takes_parts = by is not MATMUL
+        if not takes_parts and is_recording() and type(other) is Array:
+            operands = (other, self) if is_reflected else (self, other)
+            made = _calls().call_on_values(by.of_values, operands, self._module_with(other), waits=True)
+            if made is not None:
+                return made
         if isinstance(other, Array):
             operand = other._operand() if takes_parts else other._value
         elif self._is_scalar and type(other) is list and by.name == "multiply" and self.dtype.kind in "iu":
@@ -1275,6 +1387,7 @@ class Array(Storage):
         for name in ("_host", "_is_read_only", "_is_scalar", "_module", "_shared", "_view"):
             setattr(array, name, getattr(self, name))
         array._buffer = None
+        array._masked = None
         array._pending = None
         if self._host is None and not self._view:
             array._value = self._value
@@ -1451,9 +1564,23 @@ def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     array._host = None
     array._is_read_only = False
     array._is_scalar = is_scalar
+    array._masked = None
     array._module = module
     array._shared = False
     array._view = None
+    array._lock = threading.RLock()
+    return array
+
+
+def _wrap_masked(masked: Masked, module: str) -> Any:
+    """Make an array of what a mask selects; the attributes that hold its memory are empty until that is read."""
+    array = _new(Array)
+    array._host = None
+    array._is_read_only = False
+    array._is_scalar = False
+    array._masked = masked
+    array._module = module
+    array._shared = False
     array._lock = threading.RLock()
     return array
 
@@ -1472,6 +1599,7 @@ def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
     array._host = None
     array._is_read_only = False
     array._is_scalar = False
+    array._masked = None
     array._module = module
     array._shared = False
     array._view = None
@@ -1487,6 +1615,7 @@ def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
     array._host = host
     array._is_read_only = False
     array._is_scalar = is_scalar
+    array._masked = None
     array._module = module
     array._shared = False
     array._view = None
@@ -1543,6 +1672,7 @@ def view_of(
     array._shared = False
     array._is_read_only = owner._is_read_only
     array._is_scalar = False
+    array._masked = None
     array._module = module or owner._module
     return array
 

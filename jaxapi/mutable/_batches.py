@@ -61,6 +61,7 @@ __all__ += ["kind_of", "line_of", "line_program_of", "of_rows", "run_all", "run_
 _SHORTEST = 16  # lines that are run because a statement comes again
 _LONGEST = 100  # lines
 _MOST_BYTES = 2**28  # of the results of lines
+_MOST_WORK = 2**28  # products of numbers: those of more start while the host goes on
 LARGE = 2**25  # bytes of one result: its program takes longer than its call
 _LINES_KEPT = 4096
 _KINDS_KEPT = 4096
@@ -295,7 +296,7 @@ def run_all() -> None:
 class LineProgram:
     """A program with its options, for operands of certain kinds."""
 
-    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused")
+    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused", "work")
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
         """Trace the program; the options stand at the places of its static arguments."""
@@ -304,7 +305,9 @@ class LineProgram:
         self.operand_kinds = kinds
         self.was_reused = False  # the program that uses the memory of its first operand was called
         structures = [kind.structure() for kind in kinds]
-        made = program.jitted().trace(*self.arguments(structures)).out_info
+        traced = program.jitted().trace(*self.arguments(structures))
+        made = traced.out_info
+        self.work = _work_of(traced.jaxpr)
         self.is_one = not isinstance(made, (list, tuple))
         results = [made] if self.is_one else made
         self.kinds = [kind_of(x.shape, x.dtype, x.weak_type) for x in results]
@@ -330,6 +333,20 @@ class LineProgram:
     def results(self, made: Any) -> Sequence[Any]:
         """Return what a run returned as a sequence."""
         return [made] if self.is_one else made
+
+
+def _work_of(jaxpr: Any) -> int:
+    """Return how many products of numbers there are in the products of matrices of a program."""
+    work = 0
+    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        if equation.primitive.name == "dot_general":
+            (axes, _), _ = equation.params["dimension_numbers"]
+            shape = equation.invars[0].aval.shape
+            work += equation.outvars[0].aval.size * math.prod(shape[axis] for axis in axes)
+        for inner in equation.params.values():
+            if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                work += _work_of(inner)
+    return work
 
 
 class Line:
@@ -548,7 +565,7 @@ class _Batch:
 
     def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
-        if program.nbytes > LARGE:
+        if program.nbytes > LARGE or program.work > _MOST_WORK:
             return None
         code, instruction = _code_and_instruction()
         if self._lines or not _runs_at_once(code, instruction):

@@ -66,7 +66,7 @@ class Elementwise:
         """Compute in NumPy's dtypes, or as if the result was of ``dtype``; where it may, as a line."""
         waits = may_wait and self.numpys.nout == 1 and is_recording()
         if waits and self.name != "power":
-            made = self._as_line(operands, dtype, casting)
+            made = self.line(operands, dtype, casting)
             if made is not None:
                 return made
             waits = False
@@ -106,7 +106,7 @@ class Elementwise:
 
         ``wide`` says whether the operands' namespace computes in 64 bits.
         """
-        if self.name == "power":
+        if self.name == "power" or self.numpys.nout != 1:
             return None
         is_x64 = wide or not WIDE.isdisjoint([getattr(x, "dtype", None) for x in operands])
         try:
@@ -114,11 +114,13 @@ class Elementwise:
         except (OverflowError, TypeError, ValueError):
             return None
 
-    def _as_line(self, operands, dtype, casting):
+    def line(self, operands: Any, dtype: np.dtype | None = None, casting: Any = "same_kind") -> Any:
         """Return the result as a line of a batch, or None where a call is needed, which may raise.
 
         It is not for powers: their numbers are parts of their programs.
         """
+        if self.name == "power" or self.numpys.nout != 1:
+            return None
         try:
             if _NUMBERS.issuperset(map(type, operands)):
                 operands = tuple([constant(x, default_dtype(type(x))) for x in operands])
@@ -249,11 +251,11 @@ class OfBase:
 
     def __init__(self, name: str):
         """Take the name of NumPy's ufunc."""
-        self._function = ELEMENTWISE[name]
+        self.of_base = ELEMENTWISE[name]
 
     def __call__(self, base: Any, exponent: Any, may_wait: bool = False) -> Any:
         """Compute, where it may as a line of a batch."""
-        return self._function(base, may_wait=may_wait)
+        return self.of_base(base, may_wait=may_wait)
 
 
 @functools.lru_cache

@@ -25,6 +25,7 @@ from ._capacity._rows import (
     with_rows,
 )
 from ._faces import MUTABLE
+from ._masked import Masked, Memory
 from ._selection import Part, Selection
 from ._views import View
 
@@ -50,6 +51,7 @@ class Storage:
         "_is_read_only",
         "_is_scalar",
         "_lock",
+        "_masked",
         "_module",
         "_pending",
         "_shared",
@@ -65,6 +67,7 @@ class Storage:
     _is_read_only: bool  # what ``flags.writeable = False`` says; NumPy's array in _host has a flag of its own
     _is_scalar: bool  # whether NumPy's would be a scalar, which only the standard's namespace writes to
     _lock: Any  # which a view lacks, and what _host holds
+    _masked: Masked | None  # what a mask selects, where _buffer, _pending, _value and _view are empty
     _module: str  # the namespace that made it
     _pending: Pending | None  # the value, where _value is empty
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
@@ -73,7 +76,13 @@ class Storage:
     if not TYPE_CHECKING:  # for a type checker unknown attributes stay errors
 
         def __getattr__(self, name):
-            """Read a view's value, a copy of the host's memory, or a value that another thread is writing."""
+            """Read a view's value, a copy of the host's memory, or a value that another thread is writing.
+
+            Of an array that a mask selects, read that first.
+            """
+            if name in _MEMORY and self._masked is not None:
+                self._hold_what_is_selected()
+                return getattr(self, name)
             if name == "_value":
                 if self._view:
                     return self._view.value()
@@ -91,6 +100,21 @@ class Storage:
                         _value_slot.__set__(self, self._buffer.exact())
                     return _value_slot.__get__(self, Storage)
             raise missing_attribute(name, jaxapi.__all__)
+
+    def _hold_what_is_selected(self) -> None:
+        """Read what a mask selects, and hold that from now on."""
+        with self._lock:
+            if self._masked is None:  # by another thread
+                return
+            part = self._read_masked(self._masked)
+            with contextlib.suppress(AttributeError):  # of an array with room
+                self._value = _value_slot.__get__(part, Storage)
+            self._buffer = part._buffer
+            self._host = part._host
+            self._pending = part._pending
+            self._view = part._view
+            self._lock = part._lock
+            self._masked = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -327,15 +351,31 @@ class Storage:
             self._shared = False
             self._buffer = None  # the program knows of no room: from now on the array is exact
 
+    def _held(self) -> Memory | None:
+        """Return the value, or the buffer if there is one; None of a view, or where the buffer is not used."""
+        if self._view is not None:
+            return None
+        rows = self._rows()
+        if rows is not None:
+            return Memory(rows.memory, rows.count)
+        return Memory(self._current, None) if self._buffer is None else None
+
     def _replace_by_line(self, line_of: Any, *args: Any) -> bool:
-        """Replace the value by ``line_of(value, *args)``, a line of a batch; return False if it is none."""
-        before = self._current
-        if before.nbytes > LARGE or self._shared or is_traced(before):
+        """Replace the value by ``line_of(value, *args)``, a line of a batch, or the buffer if there is one.
+
+        Return False if it is none, and nothing was replaced.
+        """
+        holder: Any = self if self._buffer is None else self._buffer
+        before = holder.memory if holder is not self else self._current
+        if before.nbytes > LARGE or holder._shared or is_traced(before):
             return False
         new = line_of(before, *args)
         if new is None:
             return False
-        _hold(self, new)
+        if holder is not self:
+            with contextlib.suppress(AttributeError):
+                del self._value  # what was kept for reuse
+        _hold(holder, new)
         return True
 
     def _replace_part(self, program, part: Selection, new: Any) -> None:
@@ -407,6 +447,7 @@ def _hold(holder: Any, new: Any) -> None:
 
 
 _value_slot = Storage.__dict__["_value"]
+_MEMORY = frozenset(["_buffer", "_pending", "_value", "_view"])
 
 
 def copied_to_jax(host: np.ndarray) -> jax.Array:

@@ -159,13 +159,14 @@ def call_on_rows(
     _find_rooms(args, rooms)
     if kwargs:
         _find_rooms(kwargs.values(), rooms)
-    if not rooms and not (waits and is_recording()):
+    precision = jax.config.jax_default_matmul_precision  # which a program of products has for good
+    if not rooms and not (waits and precision is None and is_recording()):
         return None
     try:
         for choice in _choices(tuple(dict.fromkeys([room.rows.count for room in rooms.values()]))):
             reader = _Reader(rooms, choice)
             statement = reader.read_call(function, module, args, kwargs)
-            program = _program(statement, reader.bounds, x64_mode())
+            program = _program(statement, reader.bounds, x64_mode(), precision)
             if program is not None:
                 return program(choice.counts, reader.values)
     except _NeedsExactArrays:
@@ -173,9 +174,11 @@ def call_on_rows(
     return None
 
 
-def call_on_values(function: Callable[..., Any], operands: tuple, module: str) -> Any:
-    """Return what a function of values makes of arrays of which some have room."""
-    return call_on_rows(_of_arrays(function, module), module, operands, {})
+def call_on_values(
+    function: Callable[..., Any], operands: tuple, module: str, waits: bool = False
+) -> Any:
+    """Return what a function of values makes of arrays of which some have room, or waits, as `call_on_rows`."""
+    return call_on_rows(_of_arrays(function, module), module, operands, {}, waits)
 
 
 @functools.cache
@@ -331,8 +334,13 @@ def _same_nan(x: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=_PROGRAMS_KEPT)
-def _program(statement: _Statement, bounds: tuple[Bounds, ...], is_x64: bool) -> _StatementProgram | None:
-    """Return the program of a statement, in x64 mode or not; None where it needs exact arrays."""
+def _program(
+    statement: _Statement, bounds: tuple[Bounds, ...], is_x64: bool, precision: Any
+) -> _StatementProgram | None:
+    """Return the program of a statement, in x64 mode or not, and of JAX's precision that is on.
+
+    None is returned where it needs exact arrays.
+    """
     try:
         return _StatementProgram(statement, bounds)
     except Exception:  # of the function, which raises it for exact arrays, too, or of what is refused

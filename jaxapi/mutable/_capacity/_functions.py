@@ -41,10 +41,9 @@ solve svd svdvals trace
 # Those whose programs depend on more around them, or that check values: they are no lines of a batch.
 _AT_ONCE = """
 allclose array_equal array_equiv average broadcast_arrays choose convolve corrcoef correlate cov cross
-digitize dot einsum histogram2d histogramdd inner interp kron matmul matvec multi_dot nanargmax nanargmin
-nanpercentile nanquantile norm outer packbits percentile polyval quantile ravel_multi_index repeat
-sliding_window_view take take_along_axis tensordot trapezoid unravel_index vander vdot vecdot vecmat
-vector_norm
+digitize einsum histogram2d histogramdd interp kron multi_dot nanargmax nanargmin nanpercentile nanquantile
+norm packbits percentile polyval quantile ravel_multi_index repeat sliding_window_view take take_along_axis
+trapezoid unravel_index vander vector_norm
 """
 
 
