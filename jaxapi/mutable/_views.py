@@ -64,6 +64,11 @@ class View:
             return self.reshaped
         return self.owner.shape if self.part is None else self.part.shape
 
+    @property
+    def dtype(self) -> np.dtype:
+        dtype = self.owner.dtype
+        return dtype if self.component is None else np.finfo(dtype).dtype
+
     def value(self) -> jax.Array:
         """Return the part as it is now."""
         return concrete(self.current())

@@ -11,6 +11,7 @@ from ..._core._constants import positions as positions_of
 from ..._core._dtypes import refuse_complex, x64_for
 from .._array import Array
 from .._batches import concrete, is_recording, lend, takes_pending
+from .._host_way import is_by_jax
 from .._indexing import (
     check_indices,
     count_of_mask,
@@ -20,7 +21,7 @@ from .._indexing import (
     write_mask,
 )
 from .._selection import Part, Selection, compiled_pair, put, values_for
-from ._rows import Rows, is_possible, rows_in, takes_room, with_rows
+from ._rows import Rows, rows_in, takes_room, with_rows
 from ._selecting import (
     Positions,
     current_content_of,
@@ -115,7 +116,7 @@ def write_number(array: Array, selection: Selection, number: complex) -> bool:
     """
     count = len(selection.ranges[0])
     is_of_few_lengths = rows_in(count) == count or count == array.shape[0]
-    if array._view or is_of_few_lengths or not is_possible():
+    if array._view or is_of_few_lengths or not is_by_jax():
         return False
     value = array._current
     if not takes_room(value) or not is_of_rows_alone(selection, value.shape):
@@ -179,7 +180,7 @@ def write_at(array: Array, key: Any, new: Any) -> bool:
     False is returned where exact arrays are needed.
     """
     has_room = array._has_room()
-    if not has_room and (array._view is not None or not is_possible() or not takes_room(array._value)):
+    if not has_room and (array._view is not None or not is_by_jax() or not takes_room(array._value)):
         return False
     positions = positions_of_key(array, key)
     shape = None if positions is None else _shape_of_indices(positions)
