@@ -180,7 +180,7 @@ def _changed_by_jax(array: "Array", other: Any, by: Operator) -> Any:
 def _used_in_place(array: "Array", by: Operator, operand: Any) -> Operator:
     """Return the operator of an array's namespace for an operand."""
     used = by.of_standard if array._module == MUTABLE else by
-    return used.for_operand(float(operand) if isinstance(operand, np.floating) else operand, array.dtype)
+    return used.for_operand(float(operand) if isinstance(operand, np.floating) else operand, array)
 
 
 def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
@@ -334,13 +334,7 @@ class Array(Storage):
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
         host = self._host
-        if host is not None:
-            return host.dtype
-        view = self._view
-        if view is not None:
-            return view.dtype
-        buffer = self._buffer
-        return self._current.dtype if buffer is None else buffer.dtype
+        return self._kept.dtype if host is None else host.dtype
 
     @property
     def ndim(self) -> int:
@@ -845,7 +839,7 @@ class Array(Storage):
         """Return the operator that a namespace has for an operand: of a power perhaps a square or a root."""
         if module == MUTABLE:
             return by.of_standard
-        return by if is_reflected or self._is_scalar else by.for_operand(operand, self.dtype)
+        return by if is_reflected or self._is_scalar else by.for_operand(operand, self)
 
     __add__ = _binary(ADD)
     __sub__ = _binary(SUB)
@@ -1217,8 +1211,12 @@ def rows_of(x: Any) -> Rows | None:
 
 def _has_arrays(key: Any) -> bool:
     """Whether there are arrays, or lists, in a key."""
-    parts = key if type(key) is tuple else (key,)
-    return any(isinstance(k, _ARRAYS_AND_LISTS) for k in parts)
+    if type(key) is not tuple:
+        return isinstance(key, _ARRAYS_AND_LISTS)
+    for k in key:  # noqa: SIM110 (a generator takes longer, and every key is asked)
+        if isinstance(k, _ARRAYS_AND_LISTS):
+            return True
+    return False
 
 
 def rows_or_value(x: Any, ndim: int | None = None) -> Any:

@@ -88,14 +88,8 @@ class Storage:
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        host = self._host
-        if host is not None:
-            return host.shape
-        view = self._view
-        if view is not None:
-            return view.shape
-        buffer = self._buffer
-        return self._current.shape if buffer is None else buffer.shape
+        host = self._host  # asked first, as NumPy computes in less time than a call takes
+        return self._kept.shape if host is None else host.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -106,6 +100,18 @@ class Storage:
         self._host.shape = shape
 
     @property
+    def _kept(self) -> Any:
+        """What the array is kept as, of its shape and dtype: memory, view, buffer, pending or made value."""
+        if self._host is not None:
+            return self._host
+        if self._view is not None:
+            return self._view
+        if self._buffer is not None:
+            return self._buffer
+        pending = self._pending
+        return self._value if pending is None else pending
+
+    @property
     def _current(self) -> Any:
         """The value, or what it is pending as; of a view or a buffer what is read of that."""
         pending = self._pending
@@ -113,13 +119,13 @@ class Storage:
             return self._value if pending.is_there else pending
         if self._view is not None:
             return self._view.current()
-        part = self._part_of_pending_buffer()
+        buffer = self._buffer
+        part = None if buffer is None else self._part_of_pending(buffer)
         return self._value if part is None else part.taken()
 
-    def _part_of_pending_buffer(self) -> Part | None:
-        """Return what counts of a buffer that is pending; None of other arrays."""
-        buffer = self._buffer
-        if buffer is None or buffer._pending is None or not is_recording():
+    def _part_of_pending(self, buffer: Buffer) -> Part | None:
+        """Return what counts of a buffer that is pending; None of another one."""
+        if buffer._pending is None or not is_recording():
             return None
         memory = buffer.memory
         every_row = Selection.of((slice(buffer.count), ...), memory.shape)
@@ -152,7 +158,8 @@ class Storage:
         """Return the value, or of a view what a program reads that computes with it; it may be pending."""
         if self._view is not None:
             return self._view.operand()
-        part = self._part_of_pending_buffer()
+        buffer = self._buffer
+        part = None if buffer is None else self._part_of_pending(buffer)
         return self._current if part is None else part
 
     @property

@@ -51,20 +51,15 @@ _UNIQUE_VALUES = ("values",)
 
 def content_of(x: Any) -> Rows | jax.Array | None:
     """Return an array's rows, or its value if that is one of which rows can be made, where `is_by_jax`."""
-    if not isinstance(x, Array):
-        return x if takes_room(x) else None
-    rows = x._rows_if_possible()
-    if rows is not None:
-        return rows
-    value = x._value
-    return value if takes_room(value) else None
+    content = current_content_of(x)
+    return content.value() if type(content) is Pending else content
 
 
 def current_content_of(x: Any) -> Rows | jax.Array | Pending | None:
-    """Return the same, which may be pending, wherever."""
+    """Return the same, which may be pending."""
     if not isinstance(x, Array):
         return x if takes_room(x) else None
-    rows = x._rows()
+    rows = x._rows_if_possible()
     if rows is not None:
         return rows
     value = x._current

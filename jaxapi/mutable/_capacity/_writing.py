@@ -146,7 +146,9 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
 
     False is returned where exact arrays are needed.
     """
-    if not getattr(mask, "ndim", 0) or mask.dtype != bool or mask.shape != array.shape[: mask.ndim]:
+    shape = array.shape
+    mask_shape = mask.shape
+    if not mask_shape or mask.dtype.kind != "b" or mask_shape != shape[: len(mask_shape)]:
         return False
     has_room = array._has_room()
     value = array._current_with_room if has_room else array._current  # which is written to
@@ -161,7 +163,7 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
     if chosen is None:
         return False
     is_true = current_value_of_content(chosen, capacity, "zero")
-    axes_behind = array.ndim - mask.ndim
+    axes_behind = len(shape) - len(mask_shape)
     has_value_per_true = len(given.shape) > axes_behind and given.shape[-axes_behind - 1] != 1
     if has_value_per_true:
         is_true = concrete(is_true)  # to be counted
