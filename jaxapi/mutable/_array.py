@@ -22,11 +22,11 @@ from .._interop import as_array
 from . import _host_way as host_way
 from ._batches import Pending, is_recording, lend
 from ._capacity._elementwise import aligned, computed
-from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
+from ._capacity._rows import Buffer, Rows, are_worth_room
 from ._capacity._slices import has_many_rows
 from ._elementwise import ELEMENTWISE, Elementwise, OfBase, statement
 from ._faces import MUTABLE, NUMPY, mode_of
-from ._host_way import is_eager
+from ._host_way import is_by_jax, is_eager
 from ._indexing import element_of, is_symbolic, plain_selection, read, selection_of, write
 from ._keys import parts_of
 from ._masked import Masked, Memory, is_same, line_of_write_where, masked_of
@@ -73,6 +73,7 @@ __all__ = [
     "Array",
     "any_may_have_room",
     "as_from",
+    "contents_of",
     "copied",
     "from_host",
     "from_numpy",
@@ -125,8 +126,9 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
             made = _line_of_operator(self, other, by, is_reflected)
             if made is not None:
                 return made
-        with mode_of(self._module_with(other)):
-            return self._operate_by_jax(other, by, is_reflected)
+        module = self._module_with(other)
+        with mode_of(module):
+            return self._operate_by_jax(other, by, is_reflected, module)
 
     return operate
 
@@ -272,7 +274,7 @@ def _changed_by_jax(array: "Array", other: Any, by: Operator) -> Any:
 def _used_in_place(array: "Array", by: Operator, operand: Any) -> Operator:
     """Return the operator of an array's namespace for an operand."""
     used = by.of_standard if array._module == MUTABLE else by
-    return used.for_operand(float(operand) if isinstance(operand, np.floating) else operand, array.dtype)
+    return used.for_operand(float(operand) if isinstance(operand, np.floating) else operand, array)
 
 
 def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
@@ -429,17 +431,11 @@ class Array(Storage):
     @property
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
-        if self._host is not None:
-            return self._host.dtype
-        if self._masked is not None:
-            return self._masked.elements.value.dtype
-        array = self
-        is_real = False
-        while array._view:
-            is_real = is_real or array._view.component is not None
-            array = array._view.owner
-        dtype = array._memory.dtype
-        return np.finfo(dtype).dtype if is_real else dtype
+        host = self._host
+        if host is not None:
+            return host.dtype
+        masked = self._masked
+        return self._kept.dtype if masked is None else masked.elements.value.dtype
 
     @property
     def ndim(self) -> int:
@@ -985,30 +981,29 @@ class Array(Storage):
 
     # Operators
 
-    def _operate_by_jax(self, other: Any, by: Operator, is_reflected: bool) -> Any:
-        operand: Any
-        if may_have_room(self) or may_have_room(other):
-            made = self._operate_on_rows(other, by, is_reflected)
-            if made is not None:
-                return made
-        takes_parts = by is not MATMUL
-        if not takes_parts and is_recording() and type(other) is Array:
-            operands = (other, self) if is_reflected else (self, other)
-            made = _calls().call_on_values(by.of_values, operands, self._module_with(other), waits=True)
-            if made is not None:
-                return made
-        if isinstance(other, Array):
-            operand = other._operand() if takes_parts else other._value
-        elif self._is_scalar and type(other) is list and by.name == "multiply" and self.dtype.kind in "iu":
+    def _operate_by_jax(self, other: Any, by: Operator, is_reflected: bool, module: str) -> Any:
+        """Return what an operator makes: rows, where an operand has room and they fit, or an exact array."""
+        if self._is_scalar and type(other) is list and by.name == "multiply" and self.dtype.kind in "iu":
             return int(self) * other  # a list several times, as Python has it
+        is_taken_as_it_is = type(other) in _NUMBERS or isinstance(other, Array)
+        operand = other if is_taken_as_it_is else by.operand(other)
+        if operand is NotImplemented:
+            return NotImplemented
+        function = self._variant_of(by, operand, module, is_reflected).of_values
+        operands = (operand, self) if is_reflected else (self, operand)
+        if (may_have_room(self) or may_have_room(other)) and is_by_jax():
+            made = _operated_on_rows(function, operands, module, is_product=by is MATMUL)
+            if made is not None:
+                return made
+        if by is MATMUL:
+            waiting = is_recording() and isinstance(other, Array)
+            made = _calls().call_on_values(function, operands, module, waits=True) if waiting else None
+            if made is not None:
+                return made
+            values = [unwrap(x) for x in operands]
         else:
-            operand = by.operand(other)
-            if operand is NotImplemented:
-                return NotImplemented
-        own = self._operand() if takes_parts else self._value
-        operands = (operand, own) if is_reflected else (own, operand)
-        module = self._module_with(other)
-        made = statement(self._variant_of(by, operand, module, is_reflected).of_values, operands)
+            values = [x._operand() if isinstance(x, Array) else x for x in operands]
+        made = statement(function, values)
         return wrap(made, module, is_scalar=not made.ndim)
 
     def _module_with(self, other: Any) -> str:
@@ -1020,40 +1015,7 @@ class Array(Storage):
         """Return the operator that a namespace has for an operand: of a power perhaps a square or a root."""
         if module == MUTABLE:
             return by.of_standard
-        return by if is_reflected or self._is_scalar else by.for_operand(operand, self.dtype)
-
-    def _operate_on_rows(self, other: Any, by: Operator, is_reflected: bool) -> Any:
-        """Return what an operator makes of buffers; None where it needs the exact arrays."""
-        if not is_possible():
-            return None
-        module = self._module_with(other)
-        if by is MATMUL:
-            operands = (other, self) if is_reflected else (self, other)
-            return _calls().call_on_values(by.of_values, operands, module)
-        if _is_transpose_with_room(self) or _is_transpose_with_room(other):
-            return self._operate_on_transposes(other, by, module, is_reflected)
-        own: Any = self._rows_if_possible()
-        operand: Any = rows_of(other)
-        if own is None and operand is None:
-            return None
-        if own is None:
-            own = self._current
-        if operand is None:
-            operand = other._current if isinstance(other, Array) else by.operand(other)
-        if operand is NotImplemented:
-            return None
-        function = self._variant_of(by, operand, module, is_reflected).of_values
-        made = computed(function, (operand, own) if is_reflected else (own, operand))
-        return None if made is None else wrap_rows(made, module)
-
-    def _operate_on_transposes(self, other: Any, by: Operator, module: str, is_reflected: bool) -> Any:
-        """Return the transpose of what an operator makes of rows, of which one operand is such a view."""
-        operand = other if isinstance(other, Array) else by.operand(other)
-        if operand is NotImplemented:
-            return None
-        function = self._variant_of(by, operand, module, is_reflected).of_values
-        operands = (operand, self) if is_reflected else (self, operand)
-        return _transposes().computed_of_transposes(function, operands, module)
+        return by if is_reflected or self._is_scalar else by.for_operand(operand, self)
 
     __add__ = _binary(ADD)
     __sub__ = _binary(SUB)
@@ -1420,14 +1382,18 @@ def any_may_have_room(args: Sequence[Any]) -> bool:
 
 
 def rows_of(x: Any) -> Rows | None:
-    """Return the rows of an array that has room, where arrays may have it (`is_possible`); else None."""
+    """Return the rows of an array that has room, where arrays may have it (`is_by_jax`); else None."""
     return x._rows_if_possible() if isinstance(x, Array) else None
 
 
 def _has_arrays(key: Any) -> bool:
     """Whether there are arrays, or lists, in a key."""
-    parts = key if type(key) is tuple else (key,)
-    return any(isinstance(k, _ARRAYS_AND_LISTS) for k in parts)
+    if type(key) is not tuple:
+        return isinstance(key, _ARRAYS_AND_LISTS)
+    for k in key:  # noqa: SIM110 (a generator takes longer, and every key is asked)
+        if isinstance(k, _ARRAYS_AND_LISTS):
+            return True
+    return False
 
 
 def rows_or_value(x: Any, ndim: int | None = None) -> Any:
@@ -1462,10 +1428,33 @@ def _is_part_for_a_program(view: View, owner: Array) -> bool:
     return one_program_suffices(owner._current_with_room)
 
 
-def _is_transpose_with_room(x: Any) -> bool:
-    """Whether an array is a view of another one that has a buffer: a matrix whose columns are its rows."""
-    view = x._view if type(x) is Array else None
-    return view is not None and view.owner._buffer is not None and view.has_rows_as_columns
+def _operated_on_rows(function: Any, operands: tuple, module: str, is_product: bool) -> Any:
+    """Return what an operator's function makes of buffers; None where it needs the exact arrays."""
+    if is_product:
+        return _calls().call_on_values(function, operands, module)
+    views = [x._view for x in operands if type(x) is Array and x._view is not None]
+    if any(map(_is_transpose_with_room, views)):
+        return _transposes().computed_of_transposes(function, operands, module)
+    contents = contents_of(operands)
+    made = None if contents is None else computed(function, contents)
+    return None if made is None else wrap_rows(made, module)
+
+
+def contents_of(operands: Sequence[Any]) -> list[Any] | None:
+    """Return operands with the rows of arrays that have room, and the values of others; None if none has."""
+    all_rows = [x._rows_if_possible() if isinstance(x, Array) else None for x in operands]
+    if all_rows.count(None) == len(operands):
+        return None
+    contents = []
+    for x, rows in zip(operands, all_rows, strict=True):
+        exact_operand = x._current if isinstance(x, Array) and rows is None else x
+        contents.append(exact_operand if rows is None else rows)
+    return contents
+
+
+def _is_transpose_with_room(view: View) -> bool:
+    """Whether a view is of an array that has a buffer, and a matrix whose columns are the rows of that."""
+    return view.owner._buffer is not None and view.has_rows_as_columns
 
 
 def _is_on_cpu(array: Array) -> bool:
@@ -1590,7 +1579,7 @@ def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
     count = rows.count
     if count == len(rows.memory):
         return wrap(rows.memory, module)
-    if is_exact(count) or not dtype_may_have_room(rows.dtype) or not has_int32_positions(rows.memory):
+    if not are_worth_room(rows):
         return wrap(rows.exact(), module)
     buffer = Buffer(rows)
     array = _new(Array)

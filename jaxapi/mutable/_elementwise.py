@@ -70,7 +70,7 @@ class Elementwise:
             if made is not None:
                 return made
             waits = False
-        if not waits:
+        if not waits and Pending in map(type, operands):
             operands = tuple([concrete(x) for x in operands])
         if _NUMBERS.issuperset(map(type, operands)):
             operands = tuple(jaxapi.asarray(x) for x in operands)
@@ -183,9 +183,7 @@ class Elementwise:
 
     def _with_constants(self, operands, loop):
         """Return operands with numbers as arrays on the device, where statements run one by one."""
-        if loop is None or self.name == "power" or not _PYTHON.intersection(map(type, operands)):
-            return operands
-        if in_a_trace():
+        if loop is None or self.name == "power" or _PYTHON.isdisjoint(map(type, operands)) or in_a_trace():
             return operands
         return [
             constant(x, dtype) if type(x) in _PYTHON else x for x, dtype in zip(operands, loop, strict=False)
@@ -315,6 +313,7 @@ def _kind_of(x):
     return _WEAK.get(x.dtype.kind, x.dtype) if getattr(x, "weak_type", False) else x.dtype
 
 
+@functools.lru_cache(_LINES_KEPT)
 def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
     """Return the dtypes that NumPy computes in, and whether operands have them.
 

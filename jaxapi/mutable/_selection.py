@@ -151,20 +151,14 @@ def one_program_suffices(value: jax.Array) -> bool:
 class Part:
     """An operand that is selected of a value: the program that computes with it reads it."""
 
-    __slots__ = ("selection", "value")
+    __slots__ = ("dtype", "selection", "value", "weak_type")
 
     def __init__(self, value: jax.Array, selection: Selection):
         """Hold a value and a selection of a part of it, for which `one_program_suffices`."""
         self.value = value
         self.selection = selection
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.value.dtype
-
-    @property
-    def weak_type(self) -> bool:
-        return self.value.weak_type
+        self.dtype = value.dtype
+        self.weak_type = value.weak_type
 
     def taken(self) -> Any:
         """Return what is selected, which may be pending."""

@@ -16,14 +16,7 @@ from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
 from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded, run_readers
-from ._capacity._rows import (
-    Buffer,
-    Rows,
-    dtype_may_have_room,
-    is_possible,
-    rows_in,
-    with_rows,
-)
+from ._capacity._rows import Buffer, Rows, rows_in, with_rows
 from ._faces import MUTABLE
 from ._masked import Masked, Memory
 from ._selection import Part, Selection
@@ -119,12 +112,8 @@ class Storage:
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        if self._host is not None:
-            return self._host.shape
-        if self._view:
-            return self._view.shape
-        buffer = self._buffer
-        return self._current.shape if buffer is None else buffer.shape
+        host = self._host  # asked first, as NumPy computes in less time than a call takes
+        return self._kept.shape if host is None else host.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -135,6 +124,18 @@ class Storage:
         self._host.shape = shape
 
     @property
+    def _kept(self) -> Any:
+        """What the array is kept as, of its shape and dtype: memory, view, buffer, pending or made value."""
+        if self._host is not None:
+            return self._host
+        if self._view is not None:
+            return self._view
+        if self._buffer is not None:
+            return self._buffer
+        pending = self._pending
+        return self._value if pending is None else pending
+
+    @property
     def _current(self) -> Any:
         """The value, or what it is pending as; of a view or a buffer what is read of that."""
         pending = self._pending
@@ -142,13 +143,13 @@ class Storage:
             return self._value if pending.is_there else pending
         if self._view is not None:
             return self._view.current()
-        part = self._part_of_pending_buffer()
+        buffer = self._buffer
+        part = None if buffer is None else self._part_of_pending(buffer)
         return self._value if part is None else part.taken()
 
-    def _part_of_pending_buffer(self) -> Part | None:
-        """Return what counts of a buffer that is pending; None of other arrays."""
-        buffer = self._buffer
-        if buffer is None or buffer._pending is None or not is_recording():
+    def _part_of_pending(self, buffer: Buffer) -> Part | None:
+        """Return what counts of a buffer that is pending; None of another one."""
+        if buffer._pending is None or not is_recording():
             return None
         memory = buffer.memory
         every_row = Selection.of((slice(buffer.count), ...), memory.shape)
@@ -181,7 +182,8 @@ class Storage:
         """Return the value, or of a view what a program reads that computes with it; it may be pending."""
         if self._view is not None:
             return self._view.operand()
-        part = self._part_of_pending_buffer()
+        buffer = self._buffer
+        part = None if buffer is None else self._part_of_pending(buffer)
         return self._current if part is None else part
 
     @property
@@ -202,32 +204,33 @@ class Storage:
     def _living_buffer(self) -> Buffer | None:
         """Return the buffer; None if the exact array, a view of its memory, was donated to a program."""
         buffer = self._buffer
-        if buffer is not None:
-            with contextlib.suppress(AttributeError):  # if there is no exact array
-                if _value_slot.__get__(self, Storage).is_deleted():
-                    return None
+        if buffer is not None and buffer._shared and self._is_exact_array_deleted():
+            return None
         return buffer
+
+    def _is_exact_array_deleted(self) -> bool:
+        with contextlib.suppress(AttributeError):  # if there is none
+            return _value_slot.__get__(self, Storage).is_deleted()
+        return False
 
     def _rows(self) -> Rows | None:
         """Return the rows that count and their buffer; None for an array that is exact, or has to be."""
         if self._buffer is None and self._view is None:
             return None
-        return self._rows_if_possible() if is_possible() else None
+        return self._rows_if_possible() if host_way.is_by_jax() else None
 
     def _rows_if_possible(self) -> Rows | None:
-        """Return the same where arrays may have room now (`is_possible`)."""
-        if self._buffer is None:
-            return None if self._view is None else self._view.rows()
-        buffer = self._living_buffer()
+        """Return the same where arrays may have room now (`is_by_jax`)."""
+        buffer = self._buffer
         if buffer is None:
+            return None if self._view is None else self._view.rows()
+        if buffer._shared and self._is_exact_array_deleted():
             return None
-        rows = buffer.rows()
-        return rows if dtype_may_have_room(rows.dtype) else None
+        return buffer.rows()
 
     def _has_room(self) -> bool:
         """Whether there is a buffer with which to compute now."""
-        buffer = self._living_buffer()
-        return buffer is not None and is_possible() and dtype_may_have_room(buffer.memory.dtype)
+        return self._living_buffer() is not None and host_way.is_by_jax()
 
     @property
     def _owner(self) -> Any:

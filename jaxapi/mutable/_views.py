@@ -23,7 +23,7 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("component", "owner", "part", "reshaped")
+    __slots__ = ("component", "is_selection", "owner", "part", "reshaped")
 
     def __init__(
         self,
@@ -41,16 +41,13 @@ class View:
         self.part = part
         self.reshaped = reshaped
         self.component = component
+        # Whether it is what is selected of its owner, as it is there.
+        self.is_selection = part is not None and reshaped is None and component is None
 
     @property
     def is_whole(self) -> bool:
         """Whether it is all of its owner."""
         return self.part is None and self.reshaped is None and self.component is None
-
-    @property
-    def is_selection(self) -> bool:
-        """Whether it is what is selected of its owner, as it is there."""
-        return self.part is not None and self.reshaped is None and self.component is None
 
     @property
     def has_rows_as_columns(self) -> bool:
@@ -63,6 +60,11 @@ class View:
         if self.reshaped is not None:
             return self.reshaped
         return self.owner.shape if self.part is None else self.part.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        dtype = self.owner.dtype
+        return dtype if self.component is None else np.finfo(dtype).dtype
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
@@ -96,7 +98,7 @@ class View:
             return self.current()
         buffer = self.owner._buffer
         value = self.owner._current if buffer is None else buffer.memory
-        if part.is_all(value.shape):
+        if part.in_array(value.shape).is_all:
             return value
         return Part(value, part) if one_program_suffices(value) else self.current()
 

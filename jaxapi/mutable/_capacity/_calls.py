@@ -21,6 +21,7 @@ from ..._core._dtypes import default_dtype, resolve_dtype, x64_mode
 from ..._core._lengths import has_own_length
 from .._array import Array, wrap
 from .._batches import Pending, concrete, is_recording, lend
+from .._host_way import is_by_jax
 from .._selection import Part
 from ._dimensions import Bounds, Refused
 from ._programs import Inputs, Program, array_of
@@ -155,6 +156,8 @@ def call_on_rows(
     ``function`` takes and returns arrays of ours, and looks at no values. One that ``waits`` may be a line of
     a batch where all arrays are exact, too.
     """
+    if not is_by_jax():
+        return None
     rooms: _Rooms = {}
     _find_rooms(args, rooms)
     if kwargs:
@@ -191,10 +194,10 @@ def _of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
 
 
 def _find_rooms(args: Iterable[Any], rooms: _Rooms) -> None:
-    """Keep the rows of arrays among arguments."""
+    """Keep the rows of arrays among arguments, where `is_by_jax`."""
     for x in args:
         if type(x) is Array:
-            rows = x._rows()
+            rows = x._rows_if_possible()
             is_transposed = rows is None and x._view is not None
             if is_transposed:
                 rows = rows_of_transpose(x)
