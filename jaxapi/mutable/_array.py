@@ -184,7 +184,7 @@ def _line_of_masked(function: Elementwise, args: Sequence[Any], module: str) -> 
         operands.append(operand)
         if masked:
             selected.append(masked)
-    if not all([masked.is_like(selected[0]) for masked in selected]):
+    if not all(masked.is_like(selected[0]) for masked in selected):
         return None
     with mode_of(module):
         made = function.line(operands)
@@ -896,12 +896,12 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
+        elif is_recording() and self._writes_line(key, value):
+            return
         with mode_of(self._module):
             self._write_by_jax(key, value)
 
     def _write_by_jax(self, key: Any, value: Any) -> None:
-        if is_recording() and self._writes_line(key, value):
-            return
         if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value) or is_recording()):
             self._check_writeable()
             if _writing().write_where(self, key, value):
@@ -953,7 +953,10 @@ class Array(Storage):
             return False
         self._check_writeable()
         with owner._lock:
-            return owner._buffer is None and owner._replace_by_line(line_of_write, selection, new)
+            if owner._buffer is not None:
+                return False
+            is_wide = self._module == NUMPY or x64_mode()
+            return owner._replace_by_line(line_of_write, selection, new, is_wide)
 
     def _writes_masked(self, key: Any, value: "Array") -> bool:
         """Let a write of what the same mask selects wait; return False for another one."""
@@ -964,7 +967,10 @@ class Array(Storage):
         self._check_writeable()
         with self._lock:
             held = self._held()
-            return held is not None and self._replace_by_line(line_of_write_where, held.count, masked)
+            if held is None:
+                return False
+            with mode_of(self._module):
+                return self._replace_by_line(line_of_write_where, held.count, masked)
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -1165,6 +1171,8 @@ class Array(Storage):
 
     def copy(self, *args: Any, **kwargs: Any) -> Self:
         """As `numpy.ndarray.copy`."""
+        if not args and not kwargs and is_recording():
+            return copied(self)
         return self._call("copy", args, kwargs)
 
     def cumprod(self, *args: Any, **kwargs: Any) -> Self:
@@ -1562,7 +1570,7 @@ def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
 
 
 def _wrap_masked(masked: Masked, module: str) -> Any:
-    """Make an array of what a mask selects; the attributes that hold its memory are empty until that is read."""
+    """Make an array of what a mask selects; what holds its memory is empty until that is read."""
     array = _new(Array)
     array._host = None
     array._is_read_only = False

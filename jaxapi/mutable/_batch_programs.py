@@ -47,8 +47,8 @@ class Numbers(NamedTuple):
         return vector[self.start : self.start + math.prod(self.shape)].reshape(self.shape)
 
 
-# What a line reads: a result of another line, by the numbers of both, the number of an array that the batch was
-# given, or some of its numbers.
+# What a line reads: a result of another line, by the numbers of both, the number of an array that the batch
+# was given, or some of its numbers.
 Operand = tuple[int, int] | int | Numbers
 _Plan = tuple[tuple["LineProgram", tuple[Operand, ...]], ...]
 

@@ -429,7 +429,7 @@ class _Batch:
                 if program is None:
                     return None
                 if not _NUMBERS.isdisjoint(kinds):
-                    args = _with_arrays_of_numbers(args, program)
+                    _check_numbers(args, program.operand_kinds)
                 return self._made(program, args, operands)
             finally:
                 self.is_busy = False
@@ -529,7 +529,9 @@ class _Batch:
         if type(x) is Positions:
             return self._numbers_of(kind, x)
         if type(x) in _NUMBERS:
-            return self._keep(repeated(x, self.device), kind)
+            if kind.weak_type:
+                return self._keep(repeated(x, self.device), kind)
+            return self._numbers_of(kind, (x,))
         x = concrete(x)
         if not is_jax_array(x):
             return self._numbers_of(kind, x.ravel().tolist())
@@ -572,15 +574,17 @@ class _Batch:
             return self._add(program, args, operands, code, instruction)
         if program.reusing is not None:
             return None  # who calls it knows whose memory it may use
-        made = program.results(program(map(self._value, args)))
+        made = program.results(program(map(self._value, args, program.operand_kinds)))
         results = [Pending(kind) for kind in program.kinds]
         for result, value in zip(results, made, strict=True):
             result.finish(value)
         return results[0] if program.is_one else results
 
-    def _value(self, x: Any) -> Any:
+    def _value(self, x: Any, kind: Kind) -> Any:
         """Return an operand of a program that runs now."""
-        if type(x) in _NUMBERS or isinstance(x, (np.ndarray, np.generic)):
+        if type(x) in _NUMBERS:
+            return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
+        if isinstance(x, (np.ndarray, np.generic)):
             return repeated(x, self.device)
         return concrete(x)
 
@@ -685,13 +689,13 @@ def _kind_of_number(kind: type) -> Kind:
     return kind_of((), np.dtype(bool)) if kind is bool else kind_of((), default_dtype(kind), True)
 
 
-def _with_arrays_of_numbers(args: Sequence[Any], program: LineProgram) -> list[Any]:
-    """Return operands with Python's numbers as NumPy's, of their dtypes, unless they are weak: it may raise."""
-    operands = list(args)
-    for i, (x, kind) in enumerate(zip(args, program.operand_kinds, strict=True)):
+def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
+    """Raise NumPy's error for Python numbers that the dtypes of a program do not hold."""
+    for x, kind in zip(args, kinds, strict=True):
         if type(x) in _NUMBERS and not kind.weak_type:
-            operands[i] = np.asarray(x, kind.dtype)
-    return operands
+            is_float_of_floats = type(x) is float and kind.dtype.kind == "f"
+            if not is_float_of_floats:
+                np.asarray(x, kind.dtype)
 
 
 _RUN_FIRST = object()
@@ -799,7 +803,7 @@ def attempt_by_kinds(
 
 
 def _batch_for(args: Sequence[Any], is_x64: bool) -> _Batch:
-    """Return the batch of this thread, in x64 mode or not; what others make of the arguments is there then."""
+    """Return the batch of this thread, in x64 mode or not; what others make of arguments is there then."""
     batch = getattr(_local, "batch", None)
     if batch is None or not batch.is_open or batch.is_x64 is not is_x64:
         if batch is not None and not batch.is_running:  # else a finalizer, or a signal's handler, is recorded

@@ -1,8 +1,8 @@
 """What a mask selects of an array, where statements wait: all of its elements, and the mask.
 
-How many a mask selects is known when all has run that it depends on. `z[near] = z[near] ** 2 + c[near]` does not
-need to know: functions of each element are computed for all of them, and those are written where the mask is
-True. Whatever else is asked of such an array reads what is selected first.
+How many a mask selects is known when all has run that it depends on. `z[near] = z[near] ** 2 + c[near]` does
+not need to know: functions of each element are computed for all of them, and those are written where the mask
+is True. Whatever else is asked of such an array reads what is selected first.
 """
 
 from typing import Any, NamedTuple

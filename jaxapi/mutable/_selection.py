@@ -37,7 +37,8 @@ from ._batches import (
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
-__all__ += ["line_of_parts", "line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts", "put", "put_own"]
+__all__ += ["line_of_parts", "line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts"]
+__all__ += ["put", "put_own"]
 __all__ += ["read_before", "take", "values_for"]
 
 
@@ -174,8 +175,8 @@ def computed_of_parts(function, operands) -> Any:
 def line_of_parts(program_of, options, operands, is_x64: bool | None = None) -> Any:
     """Return the same as a line of a batch; None where it cannot be one.
 
-    ``program_of`` returns its program for a tuple: options, the layouts of the operands, the kinds of all that
-    it reads, and whether x64 mode is on, as it is now or as ``is_x64`` says.
+    ``program_of`` returns its program for a tuple: options, the layouts of the operands, the kinds of all
+    that it reads, and whether x64 mode is on, as it is now or as ``is_x64`` says.
     """
     inputs, layouts = _without_parts(operands, waits=True)
     return attempt_by_kinds(program_of, (options, layouts), inputs, is_x64)
@@ -497,10 +498,11 @@ _put_part = compiled_pair(_part_written, static_argnums=(4, 5))
 _put_own = compiled_pair(_own_part_written, static_argnums=(3, 4))
 
 
-def line_of_write(value: Any, selection: Selection, new: Any) -> Any:
+def line_of_write(value: Any, selection: Selection, new: Any, is_wide: bool) -> Any:
     """Return the array after ``new`` was written there, as a line of a batch; None where it cannot be one.
 
-    That is an array, a part of another array, or a Python number.
+    That is an array, a part of another array, or a Python number. ``is_wide`` says whether the array's
+    namespace computes in 64 bits.
     """
     known = selection.in_array(value.shape)
     source = new.value if type(new) is Part else new
@@ -514,7 +516,7 @@ def line_of_write(value: Any, selection: Selection, new: Any) -> Any:
             return None
     if known.is_long:
         return None
-    is_x64 = x64_mode() or value.dtype in WIDE
+    is_x64 = is_wide or value.dtype in WIDE
     return attempt_by_kinds(_line_program_of_write, (known.layout, layout_of_read), inputs, is_x64)
 
 

@@ -355,7 +355,7 @@ class Storage:
             self._buffer = None  # the program knows of no room: from now on the array is exact
 
     def _held(self) -> Memory | None:
-        """Return the value, or the buffer if there is one; None of a view, or where the buffer is not used."""
+        """Return the value, or the buffer if there is one; None of a view, or of a buffer not used now."""
         if self._view is not None:
             return None
         rows = self._rows()
@@ -369,10 +369,9 @@ class Storage:
         Return False if it is none, and nothing was replaced.
         """
         holder: Any = self if self._buffer is None else self._buffer
-        before = holder.memory if holder is not self else self._current
-        if before.nbytes > LARGE or holder._shared or is_traced(before):
+        if holder._shared:
             return False
-        new = line_of(before, *args)
+        new = line_of(self._current if holder is self else holder.memory, *args)
         if new is None:
             return False
         if holder is not self:

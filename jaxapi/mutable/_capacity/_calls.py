@@ -177,10 +177,8 @@ def call_on_rows(
     return None
 
 
-def call_on_values(
-    function: Callable[..., Any], operands: tuple, module: str, waits: bool = False
-) -> Any:
-    """Return what a function of values makes of arrays of which some have room, or waits, as `call_on_rows`."""
+def call_on_values(function: Callable[..., Any], operands: tuple, module: str, waits: bool = False) -> Any:
+    """Return what a function of values makes of arrays, as `call_on_rows` does for one of arrays."""
     return call_on_rows(_of_arrays(function, module), module, operands, {}, waits)
 
 
