@@ -56,7 +56,16 @@ from ._batch_programs import Numbers, Operand, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
-__all__ += ["kind_of", "line_of", "line_program_of", "of_rows", "run_all", "run_readers", "takes_pending"]
+__all__ += [
+    "kind_of",
+    "kind_of_array",
+    "line_of",
+    "line_program_of",
+    "of_rows",
+    "run_all",
+    "run_readers",
+    "takes_pending",
+]
 
 _SHORTEST = 16  # lines that are run because a statement comes again
 _LONGEST = 100  # lines
@@ -98,6 +107,11 @@ class Kind:
 def kind_of(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> Kind:
     """Return the kind of arrays of a shape and a dtype."""
     return Kind(shape, dtype, weak_type)
+
+
+def kind_of_array(array: jax.Array) -> Kind:
+    """Return the kind of an array."""
+    return kind_of(array.shape, array.dtype, array.weak_type)
 
 
 class Pending:
@@ -494,7 +508,7 @@ class _Batch:
             self._is_bound = array.committed
         elif device != self.device or not self._takes_bound(array):
             return self._elsewhere()
-        return kind_of(array.shape, array.dtype, array.weak_type)
+        return kind_of_array(array)
 
     def _kind_of_host_memory(self, x: Any) -> Kind | None:
         if not isinstance(x, (np.ndarray, np.generic)) or x.size > _FEW or x.dtype.kind not in "biufc":

@@ -19,8 +19,9 @@ import numpy as np
 from ..._core._checks import collected_checks
 from ..._core._dtypes import default_dtype, resolve_dtype, x64_mode
 from ..._core._lengths import has_own_length
-from .._array import Array, wrap
-from .._batches import Pending, concrete, is_recording, lend
+from ..._core._traces import is_traced
+from .._array import Array, may_have_room, wrap
+from .._batches import Pending, concrete, is_recording, kind_of_array, lend
 from .._host_way import is_by_jax
 from .._selection import Part
 from ._dimensions import Bounds, Refused
@@ -158,6 +159,10 @@ def call_on_rows(
     """
     if not is_by_jax():
         return None
+    if waits and is_recording():
+        made = _repeated_call(function, module, args, kwargs)
+        if made is not None:
+            return made
     rooms: _Rooms = {}
     _find_rooms(args, rooms)
     if kwargs:
@@ -171,10 +176,64 @@ def call_on_rows(
             statement = reader.read_call(function, module, args, kwargs)
             program = _program(statement, reader.bounds, x64_mode(), precision)
             if program is not None:
+                if not rooms:
+                    _keep_exact(program, function, module, args, kwargs)
                 return program(choice.counts, reader.values)
     except _NeedsExactArrays:
         pass
     return None
+
+
+# The programs of calls that wait, of exact arrays, by what is read of these in one look at each.
+_exact_programs: dict[Any, _StatementProgram] = {}
+
+
+def _repeated_call(function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Return what a call of exact arrays makes whose program is known; None for another one."""
+    values: list[Any] = []
+    key = _key_of_exact(function, module, args, kwargs, values)
+    program = None if key is None else _exact_programs.get(key)
+    return None if program is None else program((), values)
+
+
+def _keep_exact(
+    program: _StatementProgram,
+    function: Callable[..., Any],
+    module: str,
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> None:
+    """Keep the program of a call of exact arrays."""
+    key = _key_of_exact(function, module, args, kwargs, [])
+    if key is not None:
+        if len(_exact_programs) == _PROGRAMS_KEPT:
+            _exact_programs.clear()
+        _exact_programs[key] = program
+
+
+def _key_of_exact(
+    function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any], values: list[Any]
+) -> Any:
+    """Return what a program of exact arrays is kept by, and note their values; None for other arguments."""
+    key: list[Any] = [function, module, x64_mode(), jax.config.jax_default_matmul_precision]
+    for x in (*args, *kwargs, *kwargs.values()) if kwargs else args:
+        of = type(x)
+        if of is Array:
+            value = None if x._masked is not None or may_have_room(x) else x._current
+            if value is None or is_traced(value):
+                return None
+            values.append(value)
+            key.append(x._is_scalar)
+            key.append(value.kind if type(value) is Pending else kind_of_array(value))
+        elif of in _PLAIN:
+            key.append(of)
+            key.append(x)
+        else:
+            return None
+    return tuple(key)
+
+
+_PLAIN = frozenset([int, bool, str, type(None)])
 
 
 def call_on_values(function: Callable[..., Any], operands: tuple, module: str, waits: bool = False) -> Any:
