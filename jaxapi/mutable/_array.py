@@ -214,9 +214,9 @@ def _operand_of_line(array: "Array") -> Any:
 
 def _of_memory(held: Memory, module: str) -> Any:
     """Make an array of what another one holds."""
-    if held.count is None:
+    if held.rows is None:
         return wrap(held.value, module)
-    return wrap_rows(Rows(held.value, held.count), module)
+    return wrap_rows(Rows(held.value, held.rows), module)
 
 
 def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
@@ -860,7 +860,7 @@ class Array(Storage):
         return None if elements is None or mask is None else masked_of(elements, mask)
 
     def _read_masked(self, masked: Masked) -> Any:
-        """Return what is selected, with the number of elements that a mask selects."""
+        """Read what a mask selects, which is known now."""
         with mode_of(self._module):
             source, mask = (_of_memory(held, self._module) for held in masked)
             part = _selecting().read_by_array(source, mask)
@@ -970,7 +970,7 @@ class Array(Storage):
             if held is None:
                 return False
             with mode_of(self._module):
-                return self._replace_by_line(line_of_write_where, held.count, masked)
+                return self._replace_by_line(line_of_write_where, held.rows, masked)
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""

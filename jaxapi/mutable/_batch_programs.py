@@ -10,7 +10,7 @@ import math
 import sys
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +51,11 @@ class Numbers(NamedTuple):
 # was given, or some of its numbers.
 Operand = tuple[int, int] | int | Numbers
 _Plan = tuple[tuple["LineProgram", tuple[Operand, ...]], ...]
+
+
+def _is_of_a_line(x: Operand) -> TypeGuard[tuple[int, int]]:
+    """Whether an operand is a result of another line."""
+    return type(x) is tuple
 
 
 class Run:
@@ -145,7 +150,7 @@ class Run:
         x = line.operands[0]
         if line.operands.count(x) > 1:
             return False
-        if type(x) is tuple:
+        if _is_of_a_line(x):
             number, _ = x
             source = self._lines[number]
             is_last = needed.last_uses[number] == line.number and not source.wanted()
@@ -186,7 +191,7 @@ class _Needed:
             if line.number not in self.last_uses:
                 continue
             for x in line.operands:
-                if type(x) is tuple:
+                if _is_of_a_line(x):
                     number, _ = x
                     self.last_uses[number] = max(self.last_uses.get(number, -1), line.number)
                 elif type(x) is int:
@@ -321,7 +326,7 @@ def _needed_by(plan: _Plan, kept: Sequence[int]) -> set[int]:
     for number in reversed(range(len(plan))):
         if number in needed:
             _, operands = plan[number]
-            needed.update(x[0] for x in operands if type(x) is tuple)
+            needed.update(x[0] for x in operands if _is_of_a_line(x))
     return needed
 
 

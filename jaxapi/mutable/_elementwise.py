@@ -31,7 +31,7 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._searching import choose
-from ._batches import Pending, concrete, is_recording, kind_of, recorded
+from ._batches import LineProgram, Pending, concrete, is_recording, kind_of, recorded
 from ._promotion import cast
 from ._selection import Part, computed_of_parts, line_of_parts, operand_kinds, program_of_parts
 
@@ -54,7 +54,7 @@ class Elementwise:
         self.name = name
         self._function = function
         self.numpys = numpys
-        self._line_programs = {}  # of lines, by what they are compiled for
+        self._line_programs: dict[Any, LineProgram] = {}  # of lines, by what they are compiled for
 
     def __call__(
         self,

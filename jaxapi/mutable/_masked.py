@@ -19,17 +19,17 @@ class Memory(NamedTuple):
     """What an array holds: a value, or a buffer and how many of its rows count. Either may be pending."""
 
     value: Any
-    count: int | None  # None if all of the value counts
+    rows: int | None  # that count; None if all of the value does
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of what counts."""
         shape = self.value.shape
-        return shape if self.count is None else (self.count, *shape[1:])
+        return shape if self.rows is None else (self.rows, *shape[1:])
 
     def is_like(self, other: "Memory") -> bool:
         """Whether both have the same shape, and as many rows that do not count."""
-        return self.count == other.count and self.value.shape == other.value.shape
+        return self.rows == other.rows and self.value.shape == other.value.shape
 
 
 class Masked(NamedTuple):
@@ -40,8 +40,8 @@ class Masked(NamedTuple):
 
     def with_value(self, value: Any) -> "Masked":
         """Return other elements of which the same are selected."""
-        count = self.elements.count
-        return Masked(Memory(value if count is None else of_rows(value), count), self.mask)
+        rows = self.elements.rows
+        return Masked(Memory(value if rows is None else of_rows(value), rows), self.mask)
 
     def is_like(self, other: "Masked") -> bool:
         """Whether the same mask selects of elements in the same places."""
@@ -53,12 +53,14 @@ def masked_of(elements: Memory, mask: Memory) -> Masked | None:
     flags = mask.value
     if type(flags) is not Pending or flags.dtype != bool or not flags.ndim or mask.shape != elements.shape:
         return None
-    return Masked(elements, mask) if elements.value.nbytes <= LARGE and _mask_of(elements, mask) else None
+    if elements.value.nbytes > LARGE or _mask_of(elements, mask) is None:
+        return None
+    return Masked(elements, mask)
 
 
 def is_same(x: Memory, y: Memory) -> bool:
     """Whether two arrays hold the same object."""
-    return x.count == y.count and _as_it_is(x.value) is _as_it_is(y.value)
+    return x.rows == y.rows and _as_it_is(x.value) is _as_it_is(y.value)
 
 
 def _as_it_is(x: Any) -> Any:
@@ -69,24 +71,24 @@ def _mask_of(elements: Memory, mask: Memory) -> Any:
     """Return a mask of elements in the same places; None where it has no room for all of them."""
     if elements.is_like(mask):
         return mask.value
-    if elements.count is not None:
+    if elements.rows is not None:
         return None
-    every_row = Selection.of((slice(mask.count), ...), mask.value.shape)
+    every_row = Selection.of((slice(mask.rows), ...), mask.value.shape)
     return Part(mask.value, every_row)
 
 
-def line_of_write_where(value: Any, count: int | None, masked: Masked) -> Any:
+def line_of_write_where(value: Any, rows: int | None, masked: Masked) -> Any:
     """Return a value after what is selected was written to where the mask is True, as a line of a batch.
 
     None is returned where it cannot be one.
     """
     elements, mask = masked
     new = elements.value
-    if not elements.is_like(Memory(value, count)) or (new.dtype.kind == "c" and value.dtype.kind != "c"):
+    if not elements.is_like(Memory(value, rows)) or (new.dtype.kind == "c" and value.dtype.kind != "c"):
         return None
     flags = _mask_of(elements, mask)
     made = _written_where(WAITS, value, flags.taken() if type(flags) is Part else flags, new)
-    return made if count is None else of_rows(made)
+    return made if rows is None else of_rows(made)
 
 
 @compiled_pair

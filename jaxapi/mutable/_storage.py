@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -65,6 +66,7 @@ class Storage:
     _pending: Pending | None  # the value, where _value is empty
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
     _view: View | None
+    _read_masked: Callable[[Masked], Any]  # as another array
 
     if not TYPE_CHECKING:  # for a type checker unknown attributes stay errors
 

@@ -49,7 +49,7 @@ _filled = compiled_in_width(filled, continued, static_argnums=2)
 _UNIQUE_VALUES = ("values",)
 
 
-def content_of(x: Any) -> Rows | jax.Array | None:
+def content_of(x: Any) -> Any:
     """Return an array's rows, or its value if that is one of which rows can be made, where `is_by_jax`."""
     content = current_content_of(x)
     return content.value() if type(content) is Pending else content
