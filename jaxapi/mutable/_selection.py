@@ -531,7 +531,7 @@ def _line_program_of_write(key: tuple[Any, ...]) -> LineProgram | None:
     elif of_new.dtype.kind == "c" and of_value.dtype.kind != "c":
         return None
     kinds = (of_value, of_new, *of_starts)
-    with x64_as(is_x64):
+    with x64_inside() if is_x64 else x64_as(False):
         if layout_of_read is not None:
             return line_program_of(_put_part.in_new_memory, (layout, layout_of_read), kinds)
         return line_program_of(_put.in_new_memory, (layout, False), kinds)
