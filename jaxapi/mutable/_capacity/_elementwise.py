@@ -73,14 +73,11 @@ def computed(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         made = statement(function, values)
     except (TypeError, ValueError, OverflowError):
         return None
-    count = next(filter(_is_rows, operands)).count
+    counts = [x.count for x in operands if type(x) is Rows]
+    count = counts[0]
     if isinstance(made, tuple):
         return tuple([Rows(_apart(part, values), count) for part in made])
     return Rows(_apart(made, values), count)
-
-
-def _is_rows(x: Any) -> bool:
-    return type(x) is Rows
 
 
 def _apart(made: jax.Array, values: list[Any]) -> jax.Array:
