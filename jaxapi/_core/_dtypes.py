@@ -133,7 +133,7 @@ class X64Inside:
 
     def __enter__(self) -> None:
         self._was_inside = _thread.is_inside
-        self._mode = x64_on()
+        self._mode = jax.enable_x64(True)
         self._mode.__enter__()
         _thread.is_inside = True
 

@@ -1,4 +1,19 @@
-"""The class: NumPy's array in the host's memory, or a `jax.Array` that can be replaced."""
+"""The class: NumPy's array in the host's memory, or a `jax.Array` that can be replaced.
+
+The way of a statement, such as ``x * y`` or ``x[mask]``:
+
+1. On the CPU, outside of JAX's transformations, NumPy computes with the host's memory (`is_eager`).
+2. Else JAX computes, in the dtypes of the arrays' namespace (`mode_of`).
+3. Where an operand may have room (`may_have_room`), and arrays may have it now (`is_by_jax`), the rows of
+   buffers are computed with (`contents_of`, `_capacity`), so that a new length compiles nothing. Operands
+   that do not fit row by row take the next step.
+4. Exact arrays are computed with: their values, or what a program reads of a view (`_operand`). Inside of a
+   transformation these are traced.
+
+In both of the last steps `statement` chooses the program by the dtypes of the operands (`_elementwise`), and
+makes a line of a batch of it where statements wait (`_batches`). The result is wrapped: by `from_host`,
+`wrap_rows` or `wrap`. A write goes the same way, and ends in `Storage._replace` or `_replace_rows`.
+"""
 
 import functools
 import math
@@ -103,6 +118,9 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
     may_warn = by.may_warn
 
     def operate(self, other, /):
+        # A result is `jaxapi.numpy`'s if one of the operands is its array.
+        is_of_both = isinstance(other, Array) and other._module != self._module
+        module = NUMPY if is_of_both else self._module
         if is_eager() and not (is_the_standards and self._module == MUTABLE):
             host = self._host
             if host is None:
@@ -118,28 +136,22 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
                         made = of_numpy(first, second)
                 else:
                     made = of_numpy(first, second)
-                module = NUMPY if is_array and other._module != self._module else self._module
                 if type(made) is np.ndarray and made.dtype is host.dtype:
                     return from_host(made, module)
                 return from_numpy(made, module, (host, operand))
         if is_recording():
-            made = _line_of_operator(self, other, by, is_reflected)
+            made = _line_of_operator(self, other, by, is_reflected, module)
             if made is not None:
                 return made
-        module = self._module_with(other)
         with mode_of(module):
             return self._operate_by_jax(other, by, is_reflected, module)
 
     return operate
 
 
-def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bool) -> Any:
+def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bool, module: str) -> Any:
     """Return what an operator makes as a line of a batch; None of what was no line yet, or has room."""
-    module = array._module
-    if type(other) is Array:
-        if other._module != module:
-            module = NUMPY
-    elif type(other) not in _NUMBERS:
+    if type(other) is not Array and type(other) not in _NUMBERS:
         return None
     variant = array._variant_of(by, other, module, is_reflected) if by is POW else by
     function = variant.of_standard.of_values if module == MUTABLE else variant.of_values
@@ -282,7 +294,7 @@ def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
     if by is MATMUL:
         return False
     operand: Any = _operand_with_room(other, by)
-    own: Any = array._rows()
+    own: Any = array._rows_if_possible()
     values = None if operand is NotImplemented else aligned((own, operand), len(own.memory))
     if values is None:
         return False
@@ -298,10 +310,12 @@ def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
 
 
 def _operand_with_room(other: Any, by: Operator) -> Any:
-    """Return an operand as rows, if it has room, or as the operator takes it."""
+    """Return an operand as rows, if it has room, or as the operator takes it, where `is_by_jax`."""
+    if type(other) in _NUMBERS:
+        return other
     if not isinstance(other, Array):
         return by.operand(other)
-    rows = other._rows()
+    rows = other._rows_if_possible()
     return other._current if rows is None else rows
 
 
@@ -871,7 +885,7 @@ class Array(Storage):
     def _changes_by_line(self, other: Any, by: Operator) -> bool:
         """Let an operator change what a mask selects, where that may wait."""
         masked = self._masked
-        changed = _line_of_operator(self, other, by, False) if is_recording() else None
+        changed = _line_of_operator(self, other, by, False, self._module) if is_recording() else None
         if masked is None or changed is None or changed.dtype != self.dtype:
             return False
         self._check_writeable()
@@ -902,10 +916,12 @@ class Array(Storage):
             self._write_by_jax(key, value)
 
     def _write_by_jax(self, key: Any, value: Any) -> None:
-        if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value) or is_recording()):
-            self._check_writeable()
-            if _writing().write_where(self, key, value):
-                return
+        if isinstance(key, _ARRAYS):
+            has_room = self._has_room()
+            if has_room or may_have_room(value) or is_recording():
+                self._check_writeable()
+                if _writing().write_where(self, key, value, has_room):
+                    return
         if _has_arrays(key) and any_may_have_room((self, key)) and not is_recording():
             self._check_writeable()
             if _writing().write_at(self, key, value):
@@ -1011,11 +1027,6 @@ class Array(Storage):
             values = [x._operand() if isinstance(x, Array) else x for x in operands]
         made = statement(function, values)
         return wrap(made, module, is_scalar=not made.ndim)
-
-    def _module_with(self, other: Any) -> str:
-        """Return whose array a result of two operands is: `jaxapi.numpy`'s if one of them is its array."""
-        is_of_numpy = isinstance(other, Array) and other._module != self._module
-        return NUMPY if is_of_numpy else self._module
 
     def _variant_of(self, by: Operator, operand: Any, module: str, is_reflected: bool) -> Operator:
         """Return the operator that a namespace has for an operand: of a power perhaps a square or a root."""

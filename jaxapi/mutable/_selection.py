@@ -134,9 +134,8 @@ def _composed(outer: range, positions: range) -> range:
 
 def take(value: Any, selection: Selection) -> Any:
     """Return what is selected; of what is pending, as such."""
-    if selection.is_all(value.shape):
-        return value
-    return _take(value, *_program_of(selection, value))
+    known = selection.in_array(value.shape)
+    return value if known.is_all else _take(value, *_program_of(known, value))
 
 
 def one_program_suffices(value: jax.Array) -> bool:
@@ -169,7 +168,9 @@ class Part:
 def computed_of_parts(function, operands) -> Any:
     """Return ``function(*operands)``, by one program that reads parts."""
     inputs, layouts = _without_parts(operands, waits=False)
-    return _computed(function, layouts, *map(concrete, inputs))
+    if Pending in map(type, inputs):
+        inputs = list(map(concrete, inputs))
+    return _computed(function, layouts, *inputs)
 
 
 def line_of_parts(program_of, options, operands, is_x64: bool | None = None) -> Any:
@@ -189,7 +190,7 @@ def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
     for x in operands:
         layout = None
         if type(x) is Part:
-            starts, layout = _program_of(x.selection, x.value, waits)
+            starts, layout = _program_of_part(x, waits)
             inputs.append(starts)
             x = x.value
         inputs.append(x)
@@ -237,7 +238,7 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
         new = new.taken()
     with x64_for(value.dtype):
         new = values_for(new, value, made is WAITS)
-        starts, layout = _program_of(selection, value, made is WAITS)
+        starts, layout = _program_of(selection.in_array(value.shape), value, made is WAITS)
         if is_traced(value):
             one_by_one = _LOSES_BARRIERS and is_traced(new)
         else:  # XLA's partitioner fails at the gaps between what is written
@@ -259,8 +260,8 @@ def put_own(value: jax.Array, selection: Selection, own: Selection, made: list |
 
 def _inputs_of(written: Selection, value, read: Selection, source, waits: bool) -> tuple[Any, ...]:
     """Return the starts of what is written and of what is read, and the layouts of both."""
-    starts, layout = _program_of(written, value, waits)
-    starts_of_read, layout_of_read = _program_of(read, source, waits)
+    starts, layout = _program_of(written.in_array(value.shape), value, waits)
+    starts_of_read, layout_of_read = _program_of(read.in_array(source.shape), source, waits)
     return starts, starts_of_read, layout, layout_of_read
 
 
@@ -273,7 +274,7 @@ def change(value: jax.Array, selection: Selection, function, operand, made: list
     if not one_program_suffices(value):
         return put(value, selection, function(take(value, selection), operand), made)
     with x64_for(value.dtype):
-        starts, layout = _program_of(selection, value, made is WAITS)
+        starts, layout = _program_of(selection.in_array(value.shape), value, made is WAITS)
         return _change(made, value, operand, starts, layout, function)
 
 
@@ -360,16 +361,26 @@ class _Layout(NamedTuple):
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
-def _program_of(selection: Selection, value, waits: bool = False):
-    """Return the inputs and the layout of the program for a selection."""
-    shape = value.shape
-    known = selection.in_array(shape)
-    if (waits or type(value) is Pending) and not known.is_long:
-        return known.starts, known.layout
-    longest = max(shape, default=0)
-    if not known.is_long and not is_traced(value) and not in_a_trace():
-        return positions_of(known.starts), known.layout
-    inputs = indices_along(known.starts, longest)
+def _program_of(known: "_InArray", value, waits: bool = False):
+    """Return the inputs and the layout of the program for a selection in an array."""
+    is_eager = waits or type(value) is Pending or not (is_traced(value) or in_a_trace())
+    return _eager_program_of(known, value, waits) if is_eager else _traced_program_of(known, value)
+
+
+def _program_of_part(part: Part, waits: bool):
+    """Return the same of a part, which is one of a value outside of transformations."""
+    return _eager_program_of(part.selection.in_array(part.value.shape), part.value, waits)
+
+
+def _eager_program_of(known: "_InArray", value, waits: bool):
+    if known.is_long:
+        return indices_along(known.starts, max(known.shape)), known.layout
+    is_line = waits or type(value) is Pending
+    return known.starts if is_line else positions_of(known.starts), known.layout
+
+
+def _traced_program_of(known: "_InArray", value):
+    inputs = indices_along(known.starts, max(known.shape, default=0))
     # one input is sent faster to a device than several; in a trace they are constants
     return tuple(inputs) if is_traced(value) else inputs, known.layout
 

@@ -232,7 +232,7 @@ class Storage:
 
     def _has_room(self) -> bool:
         """Whether there is a buffer with which to compute now."""
-        return self._living_buffer() is not None and host_way.is_by_jax()
+        return self._buffer is not None and host_way.is_by_jax() and self._living_buffer() is not None
 
     @property
     def _owner(self) -> Any:
@@ -333,17 +333,16 @@ class Storage:
                 _refuse_leak(is_lost=True)
             self._host[...] = np.asarray(new)
             return
-        waits = getattr(program, "takes_pending", False) and is_recording()
         if self._view:
             owner = self._owner
             with owner._lock if owner._host is None else contextlib.nullcontext():
-                self._view.write(program(self._current if waits else self._value, *args, None))
+                self._view.write(program(self._given_to(program), *args, None))
             return
         with self._lock:
             if self._buffer is None:
                 _replace_in(self, program, args)
                 return
-            new = program(self._current if waits else self._value, *args, None)
+            new = program(self._given_to(program), *args, None)
             if is_traced(new):
                 _refuse_leak()
             if type(new) is Pending:
@@ -381,6 +380,11 @@ class Storage:
                 del self._value  # what was kept for reuse
         _hold(holder, new)
         return True
+
+    def _given_to(self, program) -> Any:
+        """Return the value that a program is given, which is pending if it takes such and statements wait."""
+        waits = getattr(program, "takes_pending", False) and is_recording()
+        return self._current if waits else self._value
 
     def _replace_part(self, program, part: Selection, new: Any) -> None:
         """Let a program such as `put` replace what is selected, in the buffer if there is one."""

@@ -14,7 +14,7 @@ from .._core import _parts
 from .._core._programs import compiled
 from ._batches import Pending, concrete, recorded, takes_pending
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, is_of_rows_alone, reshaped_rows, selected_rows
+from ._capacity._slices import has_many_rows, reshaped_rows, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
@@ -107,7 +107,7 @@ class View:
         part = self.part
         if part is None or self.owner._buffer is not None:
             return True
-        return self.reshaped is None and self.component is None and is_of_rows_alone(part, self.owner.shape)
+        return self.is_selection and part.in_array(self.owner._kept.shape).is_of_rows_alone
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""

@@ -280,12 +280,14 @@ def _choices(lengths: tuple[int, ...]) -> list[_Choice]:
 class _Reader:
     """Reads the arguments of a call: the values of arrays, and what stands for them."""
 
-    __slots__ = ("_choice", "_numbers_met", "_rooms", "bounds", "values")
+    __slots__ = ("_choice", "_numbers", "_numbers_met", "_rooms", "bounds", "values")
 
     def __init__(self, rooms: _Rooms, choice: _Choice):
         """Take the rows of arrays, and which have them."""
         self._rooms = rooms
         self._choice = choice
+        # Which number of rows a length is.
+        self._numbers = {length: number for number, length in enumerate(choice.counts)}
         self._numbers_met: set[int] = set()
         self.bounds = tuple([_bounds(rooms, count) for count in choice.counts])
         self.values: list[Any] = []
@@ -320,21 +322,17 @@ class _Reader:
         """Read an item of a sequence, such as a length of a shape; elsewhere integers are operands."""
         if type(x) is not int:
             return self._read(x)
-        number = None if self._choice.is_first_alone else self._number_of_length(x)
+        number = None if self._choice.is_first_alone else self._numbers.get(x)
         return _Option(int, x) if number is None else _Count(number)
 
     def _read_named(self, name: str, x: Any) -> Any:
         return self._read(_dtype(x) if name == "dtype" and type(x) is str else x)
 
-    def _number_of_length(self, length: int) -> int | None:
-        """Return which number of rows a length is; None if it is none."""
-        return self._choice.counts.index(length) if length in self._choice.counts else None
-
     def _read_array(self, x: Array) -> _Operand:
         room = self._rooms.get(id(x))
         if room is None:
             return self._read_value(_value_of(x), x._is_scalar)
-        number = self._number_of_length(room.rows.count)
+        number = self._numbers.get(room.rows.count)
         if number is None or (self._choice.is_first_alone and number in self._numbers_met):
             return self._read_value(x._value, is_scalar=False)
         return self._read_rows(room.rows.memory, number, room.is_transposed)
@@ -344,7 +342,7 @@ class _Reader:
         if not dtype_may_have_room(value.dtype) or getattr(value, "weak_type", False):
             raise _NeedsExactArrays
         if value.ndim and not self._choice.is_first_alone:
-            number = self._number_of_length(value.shape[0])
+            number = self._numbers.get(value.shape[0])
             if number is not None:
                 return self._read_rows(value, number, is_transposed=False)
         self.values.append(value)

@@ -1,7 +1,5 @@
 """Functions of each element run on buffers as they are: what lies behind the rows that count stays there."""
 
-import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,14 +34,15 @@ def aligned(
             return None
     values = []
     for x in operands:
-        value = x.memory if type(x) is Rows else x
-        if type(x) is not Rows and type(x) not in _NUMBERS:
-            if not _fits(x, count, ndim):
-                return None
-            is_row_for_each = x.ndim == ndim and len(x) == count
+        if type(x) is Rows:
+            values.append(with_rows(x.memory, capacity))
+        elif type(x) in _NUMBERS:
+            values.append(x)
+        elif not _fits(x, count, ndim):
+            return None
         else:
-            is_row_for_each = type(x) is Rows
-        values.append(with_rows(value, capacity) if is_row_for_each else value)
+            has_rows = x.ndim == ndim and len(x) == count
+            values.append(with_rows(x, capacity) if has_rows else x)
     return [concrete(x) for x in values] if is_concrete else values
 
 
@@ -73,17 +72,16 @@ def computed(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         made = statement(function, values)
     except (TypeError, ValueError, OverflowError):
         return None
-    count = next(filter(_is_rows, operands)).count
+    rows = [x for x in operands if type(x) is Rows]
+    count = rows[0].count
     if isinstance(made, tuple):
         return tuple([Rows(_apart(part, values), count) for part in made])
     return Rows(_apart(made, values), count)
 
 
-def _is_rows(x: Any) -> bool:
-    return type(x) is Rows
-
-
 def _apart(made: jax.Array, values: list[Any]) -> jax.Array:
     """Return a result that is none of the operands, whose buffers are written to."""
-    is_an_operand = any(map(functools.partial(operator.is_, made), values))
-    return duplicate(made) if is_an_operand else made
+    for value in values:
+        if made is value and type(made) is not Pending:
+            return duplicate(made)
+    return made

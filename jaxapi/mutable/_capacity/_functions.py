@@ -57,7 +57,7 @@ def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any
     if kwargs or not is_by_jax():
         return None
     views = [x for x in args if type(x) is Array and x._view is not None]
-    has_transpose = any(rows_of(x) is None and rows_of_transpose(x) is not None for x in views)
+    has_transpose = views and any(rows_of(x) is None and rows_of_transpose(x) is not None for x in views)
     made = computed_of_transposes(function, args, module) if has_transpose else None
     contents = contents_of(args) if made is None else None
     if contents is None:

@@ -95,9 +95,10 @@ def _capacity_of(*contents: Any) -> int:
 
 def read_by_array(x: Array, key: Any) -> Any:
     """Return ``x[key]`` for a mask of the first axes, or positions along the first one; None for others."""
-    kind = key.dtype.kind
-    key_shape = key.shape
-    shape = x.shape
+    known = key._kept if type(key) is Array else key
+    kind = known.dtype.kind
+    key_shape = known.shape
+    shape = x._kept.shape
     if kind not in "biu" or not key_shape or not shape or not is_by_jax():
         return None
     if kind != "b":
@@ -106,8 +107,8 @@ def read_by_array(x: Array, key: Any) -> Any:
 
 
 def _selected(x: Array, mask: Any) -> Any:
-    own = content_of(x)
-    chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
+    own = current_content_of(x)
+    chosen = mask if isinstance(mask, np.ndarray) else current_content_of(mask)
     if own is None or chosen is None:
         return None
     value = _memory_of(own)
@@ -127,7 +128,7 @@ def _selected(x: Array, mask: Any) -> Any:
 
 def _memory_of(content: Any) -> Any:
     """Return an array's buffer, or the value of an exact array."""
-    return concrete(content.memory) if type(content) is Rows else content
+    return concrete(content.memory if type(content) is Rows else content)
 
 
 def _of_host(host: np.ndarray, value: jax.Array, module: str) -> Any:

@@ -141,16 +141,15 @@ def _window(positions: range, value: jax.Array) -> int:
     return len(value) if has_gaps else min(rows_in(len(positions)), len(value))
 
 
-def write_where(array: Array, mask: Any, new: Any) -> bool:
+def write_where(array: Array, mask: Any, new: Any, has_room: bool) -> bool:
     """Write where a mask of the first axes is True, if the array or what is written to it has a buffer.
 
-    False is returned where exact arrays are needed.
+    ``has_room`` says whether the array has one now. False is returned where exact arrays are needed.
     """
     shape = array.shape
     mask_shape = mask.shape
     if not mask_shape or mask.dtype.kind != "b" or mask_shape != shape[: len(mask_shape)]:
         return False
-    has_room = array._has_room()
     value = array._current_with_room if has_room else array._current  # which is written to
     given = _given(new, value)
     capacity = len(value)
