@@ -17,7 +17,7 @@ from jax import lax
 from .._core import _parts
 from .._core._constants import constant
 from .._core._constants import positions as positions_of
-from .._core._dtypes import WIDE, refuse_complex, x64_as, x64_for
+from .._core._dtypes import WIDE, refuse_complex, x64_as, x64_for, x64_inside
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
