@@ -2,7 +2,7 @@
 
     python make_stubs.py
 
-The build of a wheel does it, an editable one, too (hatch_build.py).
+They are those of the newest JAX and NumPy, whose signatures they have.
 """
 
 import inspect
