@@ -399,6 +399,7 @@ class _Batch:
         self.is_x64 = is_x64
         self.is_busy = False  # while a call is recorded
         self.is_running = False
+        self.has_products = False  # of matrices, for which a GPU's libraries choose an algorithm for each program
         self.has_rows = False
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
@@ -616,6 +617,8 @@ class _Batch:
         self._codes[id(code)] = code
         self._statements.add(statement)
         self._bytes += program.nbytes
+        if program.work:
+            self.has_products = True
         if None in operands:
             for i, operand in enumerate(operands):
                 if operand is None:
@@ -648,7 +651,7 @@ class _Batch:
 
     def _finish(self, is_asked: bool) -> None:
         if self._run is None:
-            may_compile = self._is_round or not self.has_rows
+            may_compile = not self.has_products and (self._is_round or not self.has_rows)
             self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
         if self._is_as_now():
             self._run.finish()
