@@ -25,6 +25,7 @@ from . import (
 )
 from ._constants import *
 from ._core._dtypes import allow_explicit_dtypes as _allow_explicit_dtypes
+from ._core._waiting import keep_threads_for_batches as _keep_threads_for_batches
 from ._creation import *
 from ._dtypes import *
 from ._elementwise._arithmetic import *  # one by one, as type checkers follow no sums of lists
@@ -53,6 +54,7 @@ __all__ += _indexing.__all__ + _info.__all__ + _manipulation.__all__ + _searchin
 __all__ += _set.__all__ + _sorting.__all__ + _statistical.__all__ + _utility.__all__
 
 _allow_explicit_dtypes()
+_keep_threads_for_batches()
 
 
 def __dir__() -> list[str]:

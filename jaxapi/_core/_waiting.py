@@ -1,26 +1,39 @@
-"""Decompositions of batches that follow one another on a CPU.
+"""Decompositions of batches on a CPU, before JAX 0.11.
 
-Before JAX 0.11 LAPACK of a batch waits, on a thread of XLA's pool, for tasks in the same pool: two of them
-that run side by side, in one program or in two, take all of its threads and wait for ever.
+There LAPACK of a batch waits, on a thread of XLA's pool, for tasks in the same pool. Those that run side by
+side, in one program or in several threads of a user's, take all of its threads and wait for ever.
 """
+
+import os
 
 import jax
 import jax.numpy as jnp
 
 from ._typing import Array
 
-__all__ = ["BATCHES_WAIT_FOR_EACH_OTHER", "available_after"]
+__all__ = ["BATCHES_WAIT_FOR_EACH_OTHER", "available_after", "keep_threads_for_batches"]
 
 BATCHES_WAIT_FOR_EACH_OTHER = jax.__version_info__ < (0, 11)
 
+_THREADS = 32  # more than decompositions that run side by side
+
+
+def keep_threads_for_batches() -> None:
+    """Give XLA's pool threads for all of them, unless the user said how many it has.
+
+    JAX reads the variable when it first asks for a device. Threads without work take no time.
+    """
+    if BATCHES_WAIT_FOR_EACH_OTHER and "NPROC" not in os.environ:
+        count = max(_THREADS, os.cpu_count() or 1)
+        os.environ.setdefault("PJRT_NPROC", str(count))
+
 
 def available_after(results: Array, matrices: Array) -> Array:
-    """Return matrices (..., n, n), tied to results (...) so that XLA begins with them after those.
+    """Return matrices (..., n, n), tied to floats (...) so that XLA begins with them after those.
 
-    Zeros are added, as these compilers drop barriers.
+    No number is below minus infinity, which these compilers do not see; they drop barriers.
     """
     if not BATCHES_WAIT_FOR_EACH_OTHER:
         return matrices
-    results = jax.lax.stop_gradient(results).astype(matrices.dtype)
-    zeros = 0 * jnp.where(jnp.isfinite(results), results, 0)
-    return matrices + zeros[..., None, None]
+    never = jax.lax.stop_gradient(results).real < -jnp.inf
+    return jnp.where(never[..., None, None], 0, matrices)

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core._waiting import available_after
+
 __all__ = ["by_reflections", "by_weights", "combination", "matmul", "right_sides", "saddle"]
 
 _MOST_MONOMIALS = 6  # each is a reflection, step by step
@@ -61,6 +63,8 @@ def _slope(primals, tangents):
     """Differentiate the product with the inverse, by solutions that can be differentiated again."""
     kernels, monomials, kernels_at_x, monomials_at_x, values = primals
     count, columns = values.shape
+    value = combination(*primals)
+    kernels = available_after(jnp.sum(value), kernels)
     at_x = jnp.concatenate([kernels_at_x, monomials_at_x])
     right = jnp.concatenate([right_sides(values, monomials.shape[1]), at_x[:, None]], axis=1)
     solutions = jnp.linalg.solve(saddle(kernels, monomials), right)
@@ -71,7 +75,7 @@ def _slope(primals, tangents):
     d_at_x = jnp.concatenate([d_kernels_at_x, d_monomials_at_x])
     slope = matmul(d_at_x, coefficients) + matmul(value_weights, d_values)
     slope -= matmul(matmul(weights, saddle(d_kernels, d_monomials)), coefficients)
-    return combination(*primals), slope
+    return value, slope
 
 
 def matmul(x, y):

@@ -15,7 +15,6 @@ from jax import lax
 from .._core._dtypes import x64_for
 from .._core._programs import compiled
 from .._core._typing import Array
-from .._core._waiting import available_after
 from ._basis import Basis, squared_distance
 from ._combination import combination, matmul, right_sides, saddle
 
@@ -128,6 +127,8 @@ def system_of(basis: Basis, epsilon, data: Data) -> System:
         diagonal = jnp.where(data.mask, diagonal, 1)
     kernels = kernels / unit + jnp.where(on_diagonal, diagonal, 0)
     is_singular = coincide | are_dependent(monomials)
+    # So the test of the rank comes before the solution: see `available_after`.
+    kernels = jnp.where(is_singular, 0, kernels)
     return System(kernels, monomials, unit, shift, scale, is_singular)
 
 
@@ -172,8 +173,7 @@ def solve(basis: Basis, epsilon, data: Data) -> Coefficients:
     """Return the coefficients; nan in the columns that have none."""
     data = data.zeroed_outside_mask()
     system = system_of(basis, epsilon, data)
-    matrix = available_after(system.is_singular, system.matrix())
-    solution = jnp.linalg.solve(matrix, right_sides(data.values, basis.monomial_count))
+    solution = jnp.linalg.solve(system.matrix(), right_sides(data.values, basis.monomial_count))
     solution = jnp.where(jnp.isfinite(solution).all(axis=0), system.nan_if_singular(solution), jnp.nan)
     kernels, monomials = jnp.split(solution, [len(data.points)])
     return Coefficients(system.shift, system.scale, kernels / system.unit, monomials)

@@ -1,5 +1,7 @@
 """Threads that call JAX: none waits for a thread of XLA's pool that another has taken."""
 
+import threading
+
 import jax
 import numpy as np
 import pytest
@@ -41,7 +43,6 @@ def test_searches_in_programs():
         assert float(found[:, 0].max()) < 1e-6
 
 
-@pytest.mark.skipif(jax.__version_info__ < (0, 11), reason="XLA's pool of threads may wait for ever there")
 def test_the_rank_of_monomials_beside_the_solution():
     rng = np.random.default_rng(22)
     points = rng.random((400, 2))
@@ -62,3 +63,34 @@ def test_slopes_of_determinants_beside_these():
     expected = determinants * np.linalg.inv(matrices.astype(np.float64)).swapaxes(1, 2)
     for _ in range(20):
         np.testing.assert_allclose(slope(matrices), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_second_slopes_of_interpolants():
+    rng = np.random.default_rng(22)
+    points = rng.random((400, 2))
+    places = rng.random((3000, 2)).astype(np.float32)
+    f = RBFInterpolator(points, (points**2).sum(axis=1), neighbors=12, kernel="quintic")
+    curvature = jax.jit(jax.vmap(jax.hessian(lambda x: f(x[None])[0])))
+    for _ in range(10):
+        np.testing.assert_allclose(curvature(places), 2 * np.broadcast_to(np.eye(2), (3000, 2, 2)), atol=1e-2)
+
+
+def test_threads_that_solve():
+    rng = np.random.default_rng(23)
+    matrices = np.eye(18, dtype=np.float32) + rng.random((2000, 18, 18)).astype(np.float32)
+    right = rng.random((2000, 18, 1)).astype(np.float32)
+    expected = np.linalg.solve(matrices, right)
+    found = {}
+
+    def solve(name):
+        for _ in range(30):
+            found[name] = np.asarray(jaxapi.linalg.solve(matrices, right))
+
+    jaxapi.linalg.solve(matrices, right)
+    threads = [threading.Thread(target=solve, args=(name,), daemon=True) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in range(4):
+        np.testing.assert_allclose(found[name], expected, rtol=0.1, atol=0.01)
