@@ -400,7 +400,7 @@ class _Batch:
         self.is_x64 = is_x64
         self.is_busy = False  # while a call is recorded
         self.is_running = False
-        self.has_products = False  # of matrices, for which a GPU's libraries choose an algorithm for each program
+        self.has_products = False  # of matrices: a GPU may have another algorithm in another program
         self.has_rows = False
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
