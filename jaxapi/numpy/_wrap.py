@@ -439,7 +439,7 @@ def _form_of(name: str, parameter: str):
 
 
 def _positions(x):
-    return value_of(positions_in_list(x))
+    return _array_or_none(positions_in_list(x))
 
 
 def positions_in_list(x):
