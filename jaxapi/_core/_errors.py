@@ -60,6 +60,8 @@ def numpy_error(error: Exception) -> Exception | None:
     if "ncompatible shapes for broadcasting" in text:
         shapes = " ".join(shape.replace(" ", "") for shape in _SHAPE.findall(text))
         return ValueError(f"operands could not be broadcast together with shapes {shapes or text}")
+    if "for cross product" in text:
+        return ValueError("cross takes vectors of 3 elements: say axis= where it is not the last axis")
     if isinstance(error, TypeError):
         return ValueError(text) if any(part in text for part in _TYPE_ERRORS_OF_SHAPES) else None
     axis = None if isinstance(error, np.exceptions.AxisError) else _AXIS.search(text)

@@ -52,7 +52,7 @@ from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
-from ._batch_programs import Numbers, Operand, Run
+from ._batch_programs import SMALL, Numbers, Operand, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
@@ -85,12 +85,13 @@ _local = threading.local()
 class Kind:
     """What a line is compiled for, of an operand; one object for each kind."""
 
-    __slots__ = ("dtype", "shape", "size", "weak_type")
+    __slots__ = ("dtype", "nbytes", "shape", "size", "weak_type")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool):
         """Take what is known of an array."""
         self.shape = shape
         self.size = math.prod(shape)
+        self.nbytes = self.size * dtype.itemsize
         self.dtype = dtype
         self.weak_type = weak_type
 
@@ -155,7 +156,7 @@ class Pending:
     @property
     def nbytes(self) -> int:
         """The bytes of all elements."""
-        return self.kind.size * self.kind.dtype.itemsize
+        return self.kind.nbytes
 
     @property
     def weak_type(self) -> bool:
@@ -399,6 +400,7 @@ class _Batch:
         self.is_x64 = is_x64
         self.is_busy = False  # while a call is recorded
         self.is_running = False
+        self.has_products = False  # of matrices: a GPU may have another algorithm in another program
         self.has_rows = False
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
@@ -586,7 +588,7 @@ class _Batch:
         code, instruction = _code_and_instruction()
         if self._lines or not _runs_at_once(code, instruction):
             return self._add(program, args, operands, code, instruction)
-        if program.reusing is not None:
+        if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
             return None  # who calls it knows whose memory it may use
         made = program.results(program(map(self._value, args, program.operand_kinds)))
         results = [Pending(kind) for kind in program.kinds]
@@ -616,6 +618,8 @@ class _Batch:
         self._codes[id(code)] = code
         self._statements.add(statement)
         self._bytes += program.nbytes
+        if program.work:
+            self.has_products = True
         if None in operands:
             for i, operand in enumerate(operands):
                 if operand is None:
@@ -648,7 +652,7 @@ class _Batch:
 
     def _finish(self, is_asked: bool) -> None:
         if self._run is None:
-            may_compile = self._is_round or not self.has_rows
+            may_compile = not self.has_products and (self._is_round or not self.has_rows)
             self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
         if self._is_as_now():
             self._run.finish()

@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import re
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +40,7 @@ from ..mutable._promotion import narrowed, result_dtype, together
 from ..mutable._sharing import array_of_dlpack
 from . import _creation, _views
 from ._counting import COUNTING
+from ._huge_integers import with_huge_integers
 from ._repairs import REPAIRS
 from ._table import OF_JAX, OF_JAXAPI, OURS
 from ._ufuncs import UFUNCS
@@ -594,7 +596,7 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
         given = [args[place] for place in places] + [kwargs[name] for name in names]
         if not given and signature is None:
             return pyfunc(*args, **kwargs)  # what it returns, as NumPy
-        if otypes is None and signature is None and any(np.size(x) == 0 for x in given):
+        if otypes is None and _calls_nothing(given, signature):
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
 
         def of_scalars(*elements):
@@ -624,6 +626,16 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
             return _creation.asarray(numpys(*map(_on_host, args), **options))
 
     return of_arrays
+
+
+def _calls_nothing(given, signature) -> bool:
+    """Whether one of the arrays has no element, or none that a signature's function takes."""
+    shapes = [np.shape(x) for x in given]
+    if signature is not None:
+        axes_of_elements = re.findall(r"\(([^)]*)\)", signature.split("->")[0])
+        counts = [len(axes.split(",")) if axes.strip() else 0 for axes in axes_of_elements]
+        shapes = [shape[: len(shape) - count] for shape, count in zip(shapes, counts, strict=False)]
+    return any(0 in shape for shape in shapes)
 
 
 def iterable(y):
@@ -782,7 +794,7 @@ _here = globals().keys() - REPAIRS.keys()
 _ours_here = [name for names in OURS.values() for name in names if name in _here]
 FUNCTIONS |= {name: globals()[name] for name in _ours_here}
 FUNCTIONS |= {
-    name: on_rows_first(name, function, COUNTING.get(name))
+    name: with_huge_integers(name, on_rows_first(name, function, COUNTING.get(name)))
     for name, function in FUNCTIONS.items()
     if name not in _VIEWS
 }

@@ -11,7 +11,7 @@ from ..mutable._selection import values_for
 from ._creation import arange
 from ._functions import FUNCTIONS, clip
 from ._functions import where as where_of
-from ._wrap import as_ours, as_type, ours
+from ._wrap import as_ours, as_type, ours, positions_in_list
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 
@@ -75,7 +75,7 @@ def _place_in_program(arr, mask, vals):
 def put(a, ind, v, mode="raise"):
     """Write values, repeated as needed, at positions of the flattened array."""
     size = _target(a, "put").size
-    positions = as_ours(ind).reshape(-1)
+    positions = as_ours(positions_in_list(ind)).reshape(-1)
     if isinstance(v, (int, list, tuple)):
         v = values_for(v, a)
     v = as_ours(v)
@@ -85,6 +85,11 @@ def put(a, ind, v, mode="raise"):
         raise IndexError("cannot replace elements of an empty array")
     if not positions.size or not v.size:
         return
+    if not np.can_cast(positions.dtype, np.int64):
+        dtype = positions.dtype
+        raise TypeError(f"Cannot cast array data from {dtype} to int64 according to the rule 'safe'")
+    if positions.dtype.kind == "b":
+        positions = as_type(positions, np.dtype(np.int64))
     if mode == "wrap":
         positions = positions % size
     elif mode == "clip":

@@ -38,7 +38,7 @@ from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_P
 
 __all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "computed_by_numpy", "current_of"]
 __all__ += ["first_line", "host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first"]
-__all__ += ["operand_of", "ours", "signed_as", "value_of", "with_numpys_signature"]
+__all__ += ["operand_of", "ours", "positions_in_list", "signed_as", "value_of", "with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
 IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
@@ -139,7 +139,7 @@ def in_numpys_way(name: str, numpys, function, is_new: bool = False):
 
 _RETURNS_BOOL = ("allclose", "array_equal", "array_equiv")
 # Arguments that are not promoted together with the others.
-_NOT_PROMOTED = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist"]}
+_NOT_PROMOTED = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist", "choicelist", "default"]}
 
 
 def signature_of(name: str, numpys) -> inspect.Signature:
@@ -433,7 +433,21 @@ def _form_of(name: str, parameter: str):
         return _each_number_or_value
     if parameter in _LISTS:
         return _each_value
+    if name == "take" and parameter == "indices":
+        return _positions
     return value_of
+
+
+def _positions(x):
+    return value_of(positions_in_list(x))
+
+
+def positions_in_list(x):
+    """Return floats, alone or in a list, as the integers that NumPy makes of them; anything else as it is."""
+    is_sequence = type(x) in (list, tuple)
+    if type(x) is float or (is_sequence and any(type(part) is float for part in x)):
+        return np.asarray(x).astype(np.int64)
+    return x
 
 
 def _plain(x):

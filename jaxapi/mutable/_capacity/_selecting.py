@@ -152,8 +152,9 @@ def _gathered(x: Array, positions: Any) -> Any:
     if not lie_together(value, where):
         return None
     count = places.count if isinstance(places, Rows) else None
-    check_indices(where, 0, x.shape[0], count)
-    made = _taken(value, index_along(where, x.shape[0]), number_of(x.shape[0]))
+    size = x.shape[0]
+    check_indices(where, 0, size, count)
+    made = _taken(value, index_along(where, size), number_of(size))
     return wrap(made, x._module) if count is None else wrap_rows(Rows(made, count), x._module)
 
 

@@ -222,6 +222,8 @@ def setxor1d(ar1: Array, ar2: Array, assume_unique=False):
 
 
 def trim_zeros(filt: Array, trim="fb", axis=None):
+    is_known = trim.lower() in ("f", "b", "fb", "bf")
+    refuse(not is_known, ValueError, f"unexpected character(s) in `trim`: {trim!r}")
     if not jnp.iscomplexobj(filt) or filt.ndim != 1:
         return jnp.trim_zeros(filt, trim) if axis is None else jnp.trim_zeros(filt, trim, axis)
     positions = np.flatnonzero(np.asarray(filt != 0))  # JAX looks at the real part alone
@@ -546,14 +548,27 @@ def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):
     for i, condition in enumerate(condlist):
         text = f"invalid entry {i} in condlist: should be boolean ndarray"
         refuse(jnp.asarray(condition).dtype != np.bool, TypeError, text)
-    if not isinstance(default, (int, float, complex)):  # which are weak
-        *choicelist, default = together([*choicelist, jnp.asarray(default)])
     if not condlist:
         return jnp.select(condlist, choicelist, default)  # which raises
-    chosen = jnp.asarray(default, jnp.result_type(*choicelist, default))
+    is_huge = any(type(x) is int and not -(2**63) <= x < 2**64 for x in choicelist)
+    refuse(is_huge, TypeError, "an integer beyond 64 bits is no choice: pass a float")
+    if type(default) is int and any(jnp.issubdtype(jnp.asarray(x).dtype, jnp.inexact) for x in choicelist):
+        default = float(default)
+    dtype = result_dtype(*choicelist, default)
+    choicelist = [_choice(choice, dtype) for choice in choicelist]
+    chosen = _choice(default, dtype, casting="unsafe")
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         chosen = jnp.where(condition, choice, chosen)
     return chosen
+
+
+def _choice(choice, dtype, casting="same_kind"):
+    """Return a choice in the dtype of the result: NumPy's array of it is cast, a Python integer's, too."""
+    if type(choice) is int and dtype.kind in "biu":
+        text = f"Cannot cast scalar from int64 to {dtype} according to the rule {casting!r}"
+        refuse(not np.can_cast(np.int64, dtype, casting), TypeError, text)
+        return np.asarray(choice, np.int64).astype(dtype)
+    return cast(choice, dtype)
 
 
 def nonzero(a: Array):

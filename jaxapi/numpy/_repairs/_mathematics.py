@@ -298,6 +298,7 @@ def _part(part, number):
 
 def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
     # sums of bool are True, and differences of unsigned integers wrap
+    refuse(isinstance(axis, tuple), TypeError, f"trapezoid is along one axis, got the axes {axis}")
     y = jnp.moveaxis(y, axis, -1)
     left = y[..., :-1]
     right = y[..., 1:]
@@ -311,6 +312,7 @@ def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
 
 def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
     refuse(not p.ndim, ValueError, "unwrap takes an array of at least one dimension")
+    axis = np.lib.array_utils.normalize_axis_index(axis, p.ndim)
     refuse(jnp.iscomplexobj(p), TypeError, "unwrap takes real numbers: pass angle(x)")
     if p.dtype.kind not in "iu":
         return jnp.unwrap(p, discont, axis, period)
