@@ -1,5 +1,6 @@
 """Distances outside of transformations on the CPU, which SciPy and NumPy compute: nothing compiles."""
 
+import jax
 import numpy as np
 import pytest
 from compilations import no_compilation
@@ -50,3 +51,14 @@ def test_so_many_distances_that_a_program_pays(monkeypatch):
     a = RNG.random((4, 3))
     with pytest.raises(AssertionError), no_compilation():
         distance.cdist(a, a + 1, "canberra")
+
+
+def test_results_lie_where_arrays_were_put():
+    first, *_, last = jax.devices("cpu")
+    a = RNG.random((4, 3)).astype(np.float32)
+    moved = jax.device_put(a, last)
+    assert distance.cdist(a, moved).devices() == distance.cdist(moved, a).devices() == {last}
+    assert {x.device for x in distance.directed_hausdorff(a, moved)} == {last}
+    if first != last:
+        with pytest.raises(ValueError, match="devices"):
+            distance.cdist(jax.device_put(a, first), moved)

@@ -8,9 +8,11 @@ are so many distances that compiling those programs pays.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 import scipy
 
+from ..._core._programs import is_traced
 from ..._core._typing import Array
 from ..._interop import aligned_empty, memory_of, placed_on_device_of
 from ._metric import Metric, Parameters
@@ -99,7 +101,7 @@ def _on_host(
             wide = distances
             distances = aligned_empty(wide.shape, dtype)
             np.copyto(distances, wide, casting="same_kind")
-    return placed_on_device_of(given[0], distances.reshape(shape))
+    return _placed(given, distances.reshape(shape))
 
 
 def _rows(
@@ -134,7 +136,9 @@ def _rows(
 
 
 def _all_in_memory(arrays: Sequence[Array]) -> list[np.ndarray] | None:
-    """Return the memory of arrays; None if one is not on the CPU."""
+    """Return the memory of arrays; None if one is not on the CPU, or they were put on several devices."""
+    if len({x.sharding for x in arrays if isinstance(x, jax.Array) and not is_traced(x) and x.committed}) > 1:
+        return None
     in_memory = []
     for x in arrays:
         host = memory_of(x)
@@ -142,6 +146,11 @@ def _all_in_memory(arrays: Sequence[Array]) -> list[np.ndarray] | None:
             return None
         in_memory.append(host)
     return in_memory
+
+
+def _placed(arrays: Sequence[Array], result: np.ndarray) -> Array:
+    """Return a result on the device that one of the arrays was put on, else on the default one."""
+    return placed_on_device_of(next((x for x in arrays if x.committed), arrays[0]), result)
 
 
 def _in_memory(x: Any) -> np.ndarray | None:
@@ -379,7 +388,7 @@ def farthest_on_host(dtype: np.dtype, u: Array, v: Array) -> tuple[Array, Array,
         of_row = scipy.spatial.distance.cdist(a[i : i + 1], b)[0].astype(dtype)
     j = int(np.argmin(of_row))
     of_pair = of_row[j], np.int32(i), np.int32(j)
-    distance, row, nearest_row = (placed_on_device_of(u, np.asarray(x)) for x in of_pair)
+    distance, row, nearest_row = (_placed((u, v), np.asarray(x)) for x in of_pair)
     return distance, row, nearest_row
 
 
