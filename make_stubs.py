@@ -2,7 +2,7 @@
 
     python make_stubs.py
 
-The build of a wheel does it, an editable one, too (hatch_build.py).
+They are those of the newest JAX and NumPy, whose signatures they have.
 """
 
 import inspect
@@ -52,7 +52,8 @@ def text_of(annotation) -> str:
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return " | ".join(map(text_of, typing.get_args(annotation)))
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    in_stub = {"np.": "numpy.", "collections.abc.": "", "typing.": "", "jaxapi.numpy._random.": ""}
+    in_stub = {"np.": "numpy.", "scipy.sparse.": "sparse."}
+    in_stub |= dict.fromkeys(("collections.abc.", "typing.", "jaxapi.numpy._random."), "")
     for name, shorter in in_stub.items():
         text = re.sub(rf"\b{re.escape(name)}", shorter, text)
     return re.sub(r"\b(\w+\.)+Array\b", "Array", text)  # JAX's is in another module in each release

@@ -414,6 +414,13 @@ def lint(session):
     session.run("mypy")
 
 
+@nox.session(python=PYTHONS[-1])
+def stubs(session):
+    """Write the type stubs anew, with the newest JAX and NumPy."""
+    session.install("-e", ".")
+    session.run("python", "make_stubs.py")
+
+
 @nox.session
 def docs(session):
     """Build the documentation into docs/_build/html, and check its links; warnings are errors."""

@@ -40,13 +40,13 @@ def asked(monkeypatch):
     """Ask NumPy for arrays of any size, and note the names that it has an answer to."""
     answered = set()
     monkeypatch.setattr(_by_numpy, "_is_large", lambda name, x: getattr(x, "ndim", 0) > 0)
-    by_numpy = _by_numpy._placed_like
+    by_numpy = _by_numpy.placed_on_device_of
 
     def noted(x, result):
         answered.add(True)
         return by_numpy(x, result)
 
-    monkeypatch.setattr(_by_numpy, "_placed_like", noted)
+    monkeypatch.setattr(_by_numpy, "placed_on_device_of", noted)
     return answered
 
 

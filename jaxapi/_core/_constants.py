@@ -27,7 +27,8 @@ _DOUBLE = struct.Struct("d")
 def constant(number: complex, dtype: np.dtype) -> jax.Array:
     """Return a Python number as an array without axes on JAX's default device."""
     kind: Any = type(number)
-    kept = _kept(kind, _bits(number), dtype, jax.config.jax_default_device)
+    bits = number if kind is int else _bits(number)
+    kept = _kept(kind, bits, dtype, jax.config.jax_default_device)
     if kept.array is None:
         with eagerly(), x64_for(dtype):
             kept.array = jax.device_put(np.asarray(number, dtype))

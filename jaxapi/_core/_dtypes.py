@@ -116,7 +116,7 @@ def x64_as(on: bool) -> AbstractContextManager[Any]:
 
 def x64_on() -> AbstractContextManager[Any]:
     """Return a context in which nothing loses its 64 bits."""
-    return x64_as(True)
+    return jax.enable_x64(True)
 
 
 class _Thread(threading.local):
@@ -126,14 +126,14 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-class _X64Inside:
+class X64Inside:
     """x64 mode, with this mode off around it."""
 
     __slots__ = ("_mode", "_was_inside")
 
     def __enter__(self) -> None:
         self._was_inside = _thread.is_inside
-        self._mode = x64_on()
+        self._mode = jax.enable_x64(True)
         self._mode.__enter__()
         _thread.is_inside = True
 
@@ -144,7 +144,7 @@ class _X64Inside:
 
 def x64_inside() -> AbstractContextManager[Any]:
     """Return a context in which x64 mode is on, also while a transformation around it has it off."""
-    return _AS_IT_IS if x64_mode() else _X64Inside()
+    return _AS_IT_IS if _config.jax_enable_x64 else X64Inside()
 
 
 def is_lowered_narrow() -> bool:

@@ -18,7 +18,8 @@ from ._devices import cpu_device
 from ._dtypes import x64_for
 from ._programs import any_traced, in_a_trace
 
-__all__ = ["KEPT", "capacity", "cut", "first_rows", "has_own_length", "is_cut_as_view", "tensor_of"]
+__all__ = ["KEPT", "capacity", "cut", "first_rows", "has_own_length", "is_cut_as_view"]
+__all__ += ["lie_on_one_device", "tensor_of"]
 
 # The bytes of a row for `capacity` where the buffer itself is kept: whatever is in them, arrays of one length
 # have buffers of one length, and fit each other.
@@ -120,10 +121,18 @@ def has_own_length(*arrays: Any) -> bool:
     """
     if in_a_trace() or any_traced(*arrays) or not jax.sharding.get_abstract_mesh().empty:
         return False
-    shardings = [x.sharding for x in arrays if isinstance(x, jax.Array)]
-    if not all(isinstance(sharding, jax.sharding.SingleDeviceSharding) for sharding in shardings):
-        return False
-    return len(set().union(*[sharding.device_set for sharding in shardings])) == 1
+    return lie_on_one_device(*arrays)
+
+
+def lie_on_one_device(*arrays: Any) -> bool:
+    """Tell whether the `jax.Array`s among concrete values lie on one device."""
+    devices: set[jax.Device] = set()
+    for x in arrays:
+        if isinstance(x, jax.Array):
+            if not isinstance(x.sharding, jax.sharding.SingleDeviceSharding):
+                return False
+            devices |= x.sharding.device_set
+    return len(devices) == 1
 
 
 def cut(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:

@@ -18,7 +18,7 @@ from .._core._programs import in_a_trace, is_traced
 from .._core._typing import Array
 from ._host_memory import aligned_empty
 
-__all__ = ["by_numpy", "with_numpy"]
+__all__ = ["by_numpy", "memory_of", "placed_on_device_of", "with_numpy"]
 
 _config = jax.config
 
@@ -37,7 +37,7 @@ def with_numpy(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 def by_numpy(name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Return what NumPy computes of an array on the CPU, where that lies; None if JAX is to compute."""
-    if is_traced(x) or not _is_large(name, x) or (host := _memory_of(x)) is None:
+    if is_traced(x) or not _is_large(name, x) or (host := memory_of(x)) is None:
         return None
     result = None
     with contextlib.suppress(TypeError, ValueError):  # JAX's way raises its own
@@ -45,8 +45,8 @@ def by_numpy(name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     if result is None:
         return None
     if isinstance(result, tuple):
-        return tuple(_placed_like(x, part) for part in result)
-    return _placed_like(x, result)
+        return tuple(placed_on_device_of(x, part) for part in result)
+    return placed_on_device_of(x, result)
 
 
 def _is_large(name: str, x: Any) -> bool:
@@ -54,8 +54,8 @@ def _is_large(name: str, x: Any) -> bool:
     return math.prod(getattr(x, "shape", ())) >= _TABLE[name].least_size
 
 
-def _memory_of(x: Any) -> np.ndarray | None:
-    """Return the memory of an array that NumPy may compute with."""
+def memory_of(x: Any) -> np.ndarray | None:
+    """Return the memory of an array of the CPU that NumPy may compute with; None if JAX is to compute."""
     if type(x) is np.ndarray or in_a_trace():
         return None
     if not is_numpys(x.dtype) or x.dtype.kind == "c" or x.dtype == np.float16 or x.weak_type:
@@ -74,7 +74,7 @@ def _memory_of(x: Any) -> np.ndarray | None:
     return np.asarray(x)
 
 
-def _placed_like(x: Array, result: np.ndarray) -> Array:
+def placed_on_device_of(x: Array, result: np.ndarray) -> Array:
     """Return a result, whose memory nobody else has, as an array on the device of x."""
     with x64_for(result.dtype):
         return jax.device_put(result, x.sharding if x.committed else None)

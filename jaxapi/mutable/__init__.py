@@ -3,12 +3,13 @@
 The same names as `jaxapi`; arrays are of class `Array`, and ``x.__array_namespace__()`` is this module.
 """
 
+import importlib as _importlib
 import typing as _typing
 
 import jaxapi as _plain
 
-from .._missing import says_what_to_write as _says_what_to_write
-from . import fft, interpolate, lib, linalg, spatial
+from .._missing import missing as _missing_name
+from . import fft, lib, linalg
 from ._array import Array
 from ._at import add_at as _add_at
 from ._batches import deferred
@@ -49,5 +50,13 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _typing.TYPE_CHECKING:  # for a type checker unknown names stay errors
-    __getattr__ = _says_what_to_write(__name__)
+if _typing.TYPE_CHECKING:
+    from . import interpolate as interpolate
+    from . import spatial as spatial
+else:  # for a type checker unknown names stay errors
+
+    def __getattr__(name: str):
+        """Load a module where it is used; say what to write for names that are not here."""
+        if name in ("interpolate", "spatial"):
+            return _importlib.import_module(f".{name}", __name__)
+        raise _missing_name(__name__, name)

@@ -1,4 +1,19 @@
-"""The class: NumPy's array in the host's memory, or a `jax.Array` that can be replaced."""
+"""The class: NumPy's array in the host's memory, or a `jax.Array` that can be replaced.
+
+The way of a statement, such as ``x * y`` or ``x[mask]``:
+
+1. On the CPU, outside of JAX's transformations, NumPy computes with the host's memory (`is_eager`).
+2. Else JAX computes, in the dtypes of the arrays' namespace (`mode_of`).
+3. Where an operand may have room (`may_have_room`), and arrays may have it now (`is_by_jax`), the rows of
+   buffers are computed with (`contents_of`, `_capacity`), so that a new length compiles nothing. Operands
+   that do not fit row by row take the next step.
+4. Exact arrays are computed with: their values, or what a program reads of a view (`_operand`). Inside of a
+   transformation these are traced.
+
+In both of the last steps `statement` chooses the program by the dtypes of the operands (`_elementwise`), and
+makes a line of a batch of it where statements wait (`_batches`). The result is wrapped: by `from_host`,
+`wrap_rows` or `wrap`. A write goes the same way, and ends in `Storage._replace` or `_replace_rows`.
+"""
 
 import functools
 import math
@@ -22,13 +37,14 @@ from .._interop import as_array
 from . import _host_way as host_way
 from ._batches import Pending, is_recording, lend
 from ._capacity._elementwise import aligned, computed
-from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
+from ._capacity._rows import Buffer, Rows, are_worth_room
 from ._capacity._slices import has_many_rows
-from ._elementwise import ELEMENTWISE, statement
+from ._elementwise import ELEMENTWISE, Elementwise, OfBase, statement
 from ._faces import MUTABLE, NUMPY, mode_of
-from ._host_way import is_eager
+from ._host_way import is_by_jax, is_eager
 from ._indexing import element_of, is_symbolic, plain_selection, read, selection_of, write
 from ._keys import parts_of
+from ._masked import Masked, Memory, is_same, line_of_write_where, masked_of
 from ._numpy_arguments import (
     AS_THEY_ARE,
     BASIC_KEYS,
@@ -62,7 +78,7 @@ from ._operators import (
     XOR,
     Operator,
 )
-from ._selection import Part, Selection, one_program_suffices, put, put_own, take
+from ._selection import Part, Selection, line_of_write, one_program_suffices, put, put_own, take
 from ._storage import Storage, duplicate_line
 from ._views import View
 
@@ -72,10 +88,12 @@ __all__ = [
     "Array",
     "any_may_have_room",
     "as_from",
+    "contents_of",
     "copied",
     "from_host",
     "from_numpy",
     "layout_of",
+    "line_of_elements",
     "may_have_room",
     "reshaped",
     "rows_of",
@@ -100,6 +118,9 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
     may_warn = by.may_warn
 
     def operate(self, other, /):
+        # A result is `jaxapi.numpy`'s if one of the operands is its array.
+        is_of_both = isinstance(other, Array) and other._module != self._module
+        module = NUMPY if is_of_both else self._module
         if is_eager() and not (is_the_standards and self._module == MUTABLE):
             host = self._host
             if host is None:
@@ -115,14 +136,99 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
                         made = of_numpy(first, second)
                 else:
                     made = of_numpy(first, second)
-                module = NUMPY if is_array and other._module != self._module else self._module
                 if type(made) is np.ndarray and made.dtype is host.dtype:
                     return from_host(made, module)
                 return from_numpy(made, module, (host, operand))
-        with mode_of(self._module_with(other)):
-            return self._operate_by_jax(other, by, is_reflected)
+        if is_recording():
+            made = _line_of_operator(self, other, by, is_reflected, module)
+            if made is not None:
+                return made
+        with mode_of(module):
+            return self._operate_by_jax(other, by, is_reflected, module)
 
     return operate
+
+
+def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bool, module: str) -> Any:
+    """Return what an operator makes as a line of a batch; None of what was no line yet, or has room."""
+    if type(other) is not Array and type(other) not in _NUMBERS:
+        return None
+    variant = array._variant_of(by, other, module, is_reflected) if by is POW else by
+    function = variant.of_standard.of_values if module == MUTABLE else variant.of_values
+    if type(function) is OfBase:
+        return line_of_elements(function.of_base, (array,), module)
+    if type(function) is not Elementwise:
+        return None
+    return line_of_elements(function, (other, array) if is_reflected else (array, other), module)
+
+
+def line_of_elements(function: Elementwise, args: Sequence[Any], module: str) -> Any:
+    """Return what a function makes of each element as a line of a batch; None of what was no line yet.
+
+    The arguments are arrays without room, or Python's numbers.
+    """
+    operands = []
+    for x in args:
+        operand = x
+        if type(x) is Array:
+            masked = x._masked
+            if masked is not None:
+                return _line_of_masked(function, args, module)
+            operand = _operand_of_line(x)
+            if operand is None:
+                return None
+        elif type(x) not in _NUMBERS:
+            return None
+        operands.append(operand)
+    made = function.known_line(operands, module == NUMPY or x64_mode())
+    return None if made is None else wrap(made, module, is_scalar=not made.ndim)
+
+
+def _line_of_masked(function: Elementwise, args: Sequence[Any], module: str) -> Any:
+    """Return the same where some arguments are what a mask selects, and others have no axes."""
+    operands: list[Any] = []
+    selected: list[Masked] = []
+    for x in args:
+        masked = x._masked if type(x) is Array else None
+        operand = masked.elements.value if masked else x if type(x) in _NUMBERS else _operand_without_axes(x)
+        if operand is None:
+            return None
+        operands.append(operand)
+        if masked:
+            selected.append(masked)
+    if not all(masked.is_like(selected[0]) for masked in selected):
+        return None
+    with mode_of(module):
+        made = function.line(operands)
+    return None if made is None else _wrap_masked(selected[0].with_value(made), module)
+
+
+def _operand_without_axes(x: Any) -> Any:
+    """Return an array without axes as an operand of a line; None of what is something else."""
+    operand = _operand_of_line(x) if type(x) is Array else None
+    return None if operand is None or operand.shape else operand
+
+
+def _operand_of_line(array: "Array") -> Any:
+    """Return an array as an operand of a line; None where it may have room, or is a view of another kind."""
+    view = array._view
+    if view is None:
+        if array._buffer is not None:
+            return None
+        pending = array._pending
+        return array._value if pending is None or pending.is_there else pending
+    part = view.part
+    if part is None or view.reshaped is not None or view.component is not None or view.may_have_rows():
+        return None
+    value = view.owner._current
+    return value if part.is_all(value.shape) else Part(value, part)
+
+
+def _of_memory(held: Memory, module: str) -> Any:
+    """Make an array of what another one holds."""
+    if held.rows is None:
+        return wrap(held.value, module)
+    return wrap_rows(Rows(held.value, held.rows), module)
 
 
 def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
@@ -148,6 +254,8 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                     in_place_of_numpy(host, operand)
                 return self
         with mode_of(self._module):
+            if self._masked is not None and self._changes_by_line(other, by):
+                return self
             return _changed_by_jax(self, other, by)
 
     return operate
@@ -178,7 +286,7 @@ def _changed_by_jax(array: "Array", other: Any, by: Operator) -> Any:
 def _used_in_place(array: "Array", by: Operator, operand: Any) -> Operator:
     """Return the operator of an array's namespace for an operand."""
     used = by.of_standard if array._module == MUTABLE else by
-    return used.for_operand(float(operand) if isinstance(operand, np.floating) else operand, array.dtype)
+    return used.for_operand(float(operand) if isinstance(operand, np.floating) else operand, array)
 
 
 def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
@@ -186,7 +294,7 @@ def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
     if by is MATMUL:
         return False
     operand: Any = _operand_with_room(other, by)
-    own: Any = array._rows()
+    own: Any = array._rows_if_possible()
     values = None if operand is NotImplemented else aligned((own, operand), len(own.memory))
     if values is None:
         return False
@@ -202,10 +310,12 @@ def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
 
 
 def _operand_with_room(other: Any, by: Operator) -> Any:
-    """Return an operand as rows, if it has room, or as the operator takes it."""
+    """Return an operand as rows, if it has room, or as the operator takes it, where `is_by_jax`."""
+    if type(other) in _NUMBERS:
+        return other
     if not isinstance(other, Array):
         return by.operand(other)
-    rows = other._rows()
+    rows = other._rows_if_possible()
     return other._current if rows is None else rows
 
 
@@ -242,6 +352,10 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
         host = self._readable() if is_eager() else None
         if host is not None:
             return from_numpy(of_numpy(host), self._module, (host,))
+        if is_recording():
+            line = line_of_elements(of_values, (self,), self._module)
+            if line is not None:
+                return line
         with mode_of(self._module):
             rows = self._rows()
             made_rows = None if rows is None else computed(of_values, (rows,))
@@ -331,15 +445,11 @@ class Array(Storage):
     @property
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
-        if self._host is not None:
-            return self._host.dtype
-        array = self
-        is_real = False
-        while array._view:
-            is_real = is_real or array._view.component is not None
-            array = array._view.owner
-        dtype = array._memory.dtype
-        return np.finfo(dtype).dtype if is_real else dtype
+        host = self._host
+        if host is not None:
+            return host.dtype
+        masked = self._masked
+        return self._kept.dtype if masked is None else masked.elements.value.dtype
 
     @property
     def ndim(self) -> int:
@@ -738,6 +848,9 @@ class Array(Storage):
                 else:
                     return as_read(part, self._module)
         if isinstance(key, _ARRAYS):
+            masked = self._masked_by(key) if is_recording() else None
+            if masked is not None:
+                return _wrap_masked(masked, self._module)
             with mode_of(self._module):
                 part = _selecting().read_by_array(self, key)
             if part is not None:
@@ -751,6 +864,33 @@ class Array(Storage):
             return self._part(selection)
         with mode_of(self._module):
             return self._read(keys, position)
+
+    def _masked_by(self, key: Any) -> Masked | None:
+        """Return what a mask selects as it waits; None where it is better read at once."""
+        if type(key) is not Array or self._masked is not None or key._masked is not None:
+            return None
+        elements = self._held()
+        mask = key._held()
+        return None if elements is None or mask is None else masked_of(elements, mask)
+
+    def _read_masked(self, masked: Masked) -> Any:
+        """Read what a mask selects, which is known now."""
+        with mode_of(self._module):
+            source, mask = (_of_memory(held, self._module) for held in masked)
+            part = _selecting().read_by_array(source, mask)
+            if part is None:
+                part = wrap(read(source._current, (mask._current,)), self._module)
+            return part
+
+    def _changes_by_line(self, other: Any, by: Operator) -> bool:
+        """Let an operator change what a mask selects, where that may wait."""
+        masked = self._masked
+        changed = _line_of_operator(self, other, by, False, self._module) if is_recording() else None
+        if masked is None or changed is None or changed.dtype != self.dtype:
+            return False
+        self._check_writeable()
+        self._masked = changed._masked
+        return True
 
     def _read(self, keys: tuple, position: list[int] | None) -> Any:
         """Return an element, or what a key with arrays selects."""
@@ -770,14 +910,18 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
+        elif is_recording() and self._writes_line(key, value):
+            return
         with mode_of(self._module):
             self._write_by_jax(key, value)
 
     def _write_by_jax(self, key: Any, value: Any) -> None:
-        if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value) or is_recording()):
-            self._check_writeable()
-            if _writing().write_where(self, key, value):
-                return
+        if isinstance(key, _ARRAYS):
+            has_room = self._has_room()
+            if has_room or may_have_room(value) or is_recording():
+                self._check_writeable()
+                if _writing().write_where(self, key, value, has_room):
+                    return
         if _has_arrays(key) and any_may_have_room((self, key)) and not is_recording():
             self._check_writeable()
             if _writing().write_at(self, key, value):
@@ -799,6 +943,51 @@ class Array(Storage):
             elif not _writes_number_to_rows(owner, selection, value):
                 _write_part(owner, selection, value)
 
+    def _writes_line(self, key: Any, value: Any) -> bool:
+        """Let a write by ints and slices wait; return False for one that is better done at once."""
+        if type(key) is Array:
+            return type(value) is Array and value._masked is not None and self._writes_masked(key, value)
+        keys = key if type(key) is tuple else (key,)
+        shape = self.shape
+        position = element_of(shape, keys)
+        selection = plain_selection(shape, keys) if position is None else Selection(tuple(position), ())
+        if selection is None or 0 in selection.shape:
+            return False
+        owner, selection = self._selection_in_owner(selection)
+        if owner._view is not None or owner._buffer is not None or owner._host is not None:
+            return False
+        new = value
+        if type(value) is Array:
+            if value._masked is not None:
+                return False
+            if value._view is not None and value._view.selects(owner, selection):
+                return True  # the last step of x[key] += y, whose first one wrote
+            new = None if value._owner is owner else _operand_of_line(value)
+        elif type(value) not in _NUMBERS:
+            return False
+        if new is None:
+            return False
+        self._check_writeable()
+        with owner._lock:
+            if owner._buffer is not None:
+                return False
+            is_wide = self._module == NUMPY or x64_mode()
+            return owner._replace_by_line(line_of_write, selection, new, is_wide)
+
+    def _writes_masked(self, key: Any, value: "Array") -> bool:
+        """Let a write of what the same mask selects wait; return False for another one."""
+        masked = value._masked
+        mask = None if key._masked is not None else key._held()
+        if masked is None or mask is None or not is_same(mask, masked.mask) or self._view is not None:
+            return False
+        self._check_writeable()
+        with self._lock:
+            held = self._held()
+            if held is None:
+                return False
+            with mode_of(self._module):
+                return self._replace_by_line(line_of_write_where, held.rows, masked)
+
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
         new = _operand_on_host(value)
@@ -814,70 +1003,36 @@ class Array(Storage):
 
     # Operators
 
-    def _operate_by_jax(self, other: Any, by: Operator, is_reflected: bool) -> Any:
-        operand: Any
-        if may_have_room(self) or may_have_room(other):
-            made = self._operate_on_rows(other, by, is_reflected)
+    def _operate_by_jax(self, other: Any, by: Operator, is_reflected: bool, module: str) -> Any:
+        """Return what an operator makes: rows, where an operand has room and they fit, or an exact array."""
+        if self._is_scalar and type(other) is list and by.name == "multiply" and self.dtype.kind in "iu":
+            return int(self) * other  # a list several times, as Python has it
+        is_taken_as_it_is = type(other) in _NUMBERS or isinstance(other, Array)
+        operand = other if is_taken_as_it_is else by.operand(other)
+        if operand is NotImplemented:
+            return NotImplemented
+        function = self._variant_of(by, operand, module, is_reflected).of_values
+        operands = (operand, self) if is_reflected else (self, operand)
+        if (may_have_room(self) or may_have_room(other)) and is_by_jax():
+            made = _operated_on_rows(function, operands, module, is_product=by is MATMUL)
             if made is not None:
                 return made
-        takes_parts = by is not MATMUL
-        if isinstance(other, Array):
-            operand = other._operand() if takes_parts else other._value
-        elif self._is_scalar and type(other) is list and by.name == "multiply" and self.dtype.kind in "iu":
-            return int(self) * other  # a list several times, as Python has it
+        if by is MATMUL:
+            waiting = is_recording() and isinstance(other, Array)
+            made = _calls().call_on_values(function, operands, module, waits=True) if waiting else None
+            if made is not None:
+                return made
+            values = [unwrap(x) for x in operands]
         else:
-            operand = by.operand(other)
-            if operand is NotImplemented:
-                return NotImplemented
-        own = self._operand() if takes_parts else self._value
-        operands = (operand, own) if is_reflected else (own, operand)
-        module = self._module_with(other)
-        made = statement(self._variant_of(by, operand, module, is_reflected).of_values, operands)
+            values = [x._operand() if isinstance(x, Array) else x for x in operands]
+        made = statement(function, values)
         return wrap(made, module, is_scalar=not made.ndim)
-
-    def _module_with(self, other: Any) -> str:
-        """Return whose array a result of two operands is: `jaxapi.numpy`'s if one of them is its array."""
-        is_of_numpy = isinstance(other, Array) and other._module != self._module
-        return NUMPY if is_of_numpy else self._module
 
     def _variant_of(self, by: Operator, operand: Any, module: str, is_reflected: bool) -> Operator:
         """Return the operator that a namespace has for an operand: of a power perhaps a square or a root."""
         if module == MUTABLE:
             return by.of_standard
-        return by if is_reflected or self._is_scalar else by.for_operand(operand, self.dtype)
-
-    def _operate_on_rows(self, other: Any, by: Operator, is_reflected: bool) -> Any:
-        """Return what an operator makes of buffers; None where it needs the exact arrays."""
-        if not is_possible():
-            return None
-        module = self._module_with(other)
-        if by is MATMUL:
-            operands = (other, self) if is_reflected else (self, other)
-            return _calls().call_on_values(by.of_values, operands, module)
-        if _is_transpose_with_room(self) or _is_transpose_with_room(other):
-            return self._operate_on_transposes(other, by, module, is_reflected)
-        own: Any = self._rows_if_possible()
-        operand: Any = rows_of(other)
-        if own is None and operand is None:
-            return None
-        if own is None:
-            own = self._current
-        if operand is None:
-            operand = other._current if isinstance(other, Array) else by.operand(other)
-        if operand is NotImplemented:
-            return None
-        function = self._variant_of(by, operand, module, is_reflected).of_values
-        made = computed(function, (operand, own) if is_reflected else (own, operand))
-        return None if made is None else wrap_rows(made, module)
-
-    def _operate_on_transposes(self, other: Any, by: Operator, module: str, is_reflected: bool) -> Any:
-        """Return the transpose of what an operator makes of rows, of which one operand is such a view."""
-        operand = other if isinstance(other, Array) else by.operand(other)
-        if operand is NotImplemented:
-            return None
-        function = self._variant_of(by, operand, module, is_reflected).of_values
-        operands = (operand, self) if is_reflected else (self, operand)
-        return _transposes().computed_of_transposes(function, operands, module)
+        return by if is_reflected or self._is_scalar else by.for_operand(operand, self)
 
     __add__ = _binary(ADD)
     __sub__ = _binary(SUB)
@@ -1027,6 +1182,8 @@ class Array(Storage):
 
     def copy(self, *args: Any, **kwargs: Any) -> Self:
         """As `numpy.ndarray.copy`."""
+        if not args and not kwargs and is_recording():
+            return copied(self)
         return self._call("copy", args, kwargs)
 
     def cumprod(self, *args: Any, **kwargs: Any) -> Self:
@@ -1211,6 +1368,7 @@ class Array(Storage):
         for name in ("_host", "_is_read_only", "_is_scalar", "_module", "_shared", "_view"):
             setattr(array, name, getattr(self, name))
         array._buffer = None
+        array._masked = None
         array._pending = None
         if self._host is None and not self._view:
             array._value = self._value
@@ -1243,14 +1401,18 @@ def any_may_have_room(args: Sequence[Any]) -> bool:
 
 
 def rows_of(x: Any) -> Rows | None:
-    """Return the rows of an array that has room, where arrays may have it (`is_possible`); else None."""
+    """Return the rows of an array that has room, where arrays may have it (`is_by_jax`); else None."""
     return x._rows_if_possible() if isinstance(x, Array) else None
 
 
 def _has_arrays(key: Any) -> bool:
     """Whether there are arrays, or lists, in a key."""
-    parts = key if type(key) is tuple else (key,)
-    return any(isinstance(k, _ARRAYS_AND_LISTS) for k in parts)
+    if type(key) is not tuple:
+        return isinstance(key, _ARRAYS_AND_LISTS)
+    for k in key:  # noqa: SIM110 (a generator takes longer, and every key is asked)
+        if isinstance(k, _ARRAYS_AND_LISTS):
+            return True
+    return False
 
 
 def rows_or_value(x: Any, ndim: int | None = None) -> Any:
@@ -1285,10 +1447,33 @@ def _is_part_for_a_program(view: View, owner: Array) -> bool:
     return one_program_suffices(owner._current_with_room)
 
 
-def _is_transpose_with_room(x: Any) -> bool:
-    """Whether an array is a view of another one that has a buffer: a matrix whose columns are its rows."""
-    view = x._view if type(x) is Array else None
-    return view is not None and view.owner._buffer is not None and view.has_rows_as_columns
+def _operated_on_rows(function: Any, operands: tuple, module: str, is_product: bool) -> Any:
+    """Return what an operator's function makes of buffers; None where it needs the exact arrays."""
+    if is_product:
+        return _calls().call_on_values(function, operands, module)
+    views = [x._view for x in operands if type(x) is Array and x._view is not None]
+    if any(map(_is_transpose_with_room, views)):
+        return _transposes().computed_of_transposes(function, operands, module)
+    contents = contents_of(operands)
+    made = None if contents is None else computed(function, contents)
+    return None if made is None else wrap_rows(made, module)
+
+
+def contents_of(operands: Sequence[Any]) -> list[Any] | None:
+    """Return operands with the rows of arrays that have room, and the values of others; None if none has."""
+    all_rows = [x._rows_if_possible() if isinstance(x, Array) else None for x in operands]
+    if all_rows.count(None) == len(operands):
+        return None
+    contents = []
+    for x, rows in zip(operands, all_rows, strict=True):
+        exact_operand = x._current if isinstance(x, Array) and rows is None else x
+        contents.append(exact_operand if rows is None else rows)
+    return contents
+
+
+def _is_transpose_with_room(view: View) -> bool:
+    """Whether a view is of an array that has a buffer, and a matrix whose columns are the rows of that."""
+    return view.owner._buffer is not None and view.has_rows_as_columns
 
 
 def _is_on_cpu(array: Array) -> bool:
@@ -1387,9 +1572,23 @@ def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     array._host = None
     array._is_read_only = False
     array._is_scalar = is_scalar
+    array._masked = None
     array._module = module
     array._shared = False
     array._view = None
+    array._lock = threading.RLock()
+    return array
+
+
+def _wrap_masked(masked: Masked, module: str) -> Any:
+    """Make an array of what a mask selects; what holds its memory is empty until that is read."""
+    array = _new(Array)
+    array._host = None
+    array._is_read_only = False
+    array._is_scalar = False
+    array._masked = masked
+    array._module = module
+    array._shared = False
     array._lock = threading.RLock()
     return array
 
@@ -1399,7 +1598,7 @@ def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
     count = rows.count
     if count == len(rows.memory):
         return wrap(rows.memory, module)
-    if is_exact(count) or not dtype_may_have_room(rows.dtype) or not has_int32_positions(rows.memory):
+    if not are_worth_room(rows):
         return wrap(rows.exact(), module)
     buffer = Buffer(rows)
     array = _new(Array)
@@ -1408,6 +1607,7 @@ def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
     array._host = None
     array._is_read_only = False
     array._is_scalar = False
+    array._masked = None
     array._module = module
     array._shared = False
     array._view = None
@@ -1423,6 +1623,7 @@ def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
     array._host = host
     array._is_read_only = False
     array._is_scalar = is_scalar
+    array._masked = None
     array._module = module
     array._shared = False
     array._view = None
@@ -1479,6 +1680,7 @@ def view_of(
     array._shared = False
     array._is_read_only = owner._is_read_only
     array._is_scalar = False
+    array._masked = None
     array._module = module or owner._module
     return array
 

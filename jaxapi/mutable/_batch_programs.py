@@ -10,7 +10,7 @@ import math
 import sys
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from .._core._programs import compiled
 if TYPE_CHECKING:
     from ._batches import Kind, Line, LineProgram
 
-__all__ = ["SMALL", "Numbers", "Run"]
+__all__ = ["SMALL", "Numbers", "Operand", "Run"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
@@ -47,16 +47,15 @@ class Numbers(NamedTuple):
         return vector[self.start : self.start + math.prod(self.shape)].reshape(self.shape)
 
 
-class _Made(NamedTuple):
-    """A result of a line, by the numbers of both."""
+# What a line reads: a result of another line, by the numbers of both, the number of an array that the batch
+# was given, or some of its numbers.
+Operand = tuple[int, int] | int | Numbers
+_Plan = tuple[tuple["LineProgram", tuple[Operand, ...]], ...]
 
-    line: int
-    result: int
 
-
-# An int is the number of an array that the batch was given.
-_Operand = _Made | Numbers | int
-_Plan = tuple[tuple["LineProgram", tuple[_Operand, ...]], ...]
+def _is_of_a_line(x: Operand) -> TypeGuard[tuple[int, int]]:
+    """Whether an operand is a result of another line."""
+    return type(x) is tuple
 
 
 class Run:
@@ -71,8 +70,6 @@ class Run:
         may_compile: bool,
     ):
         """Take lines, the arrays that they are given, which nobody else may need, and their numbers."""
-        for number, line in enumerate(lines):
-            line.number = number
         self._lines = lines
         self._arrays = arrays
         with np.errstate(over="ignore"):  # as of a number that float32 has as infinity
@@ -142,9 +139,9 @@ class Run:
             return self._arrays[x]
         if type(x) is Numbers:
             return repeated(x.of(self._numbers[x.dtype]), self._device)
-        source, index = x
-        made = self._each[source.number]
-        return made if isinstance(made, Exception) else source.program.results(made)[index]
+        number, index = x
+        made = self._each[number]
+        return made if isinstance(made, Exception) else self._lines[number].program.results(made)[index]
 
     def _may_reuse(self, line: "Line", operands: list[Any], needed: "_Needed") -> bool:
         """Whether a line may use the memory of its first operand: nobody else has it, or will read it."""
@@ -153,9 +150,10 @@ class Run:
         x = line.operands[0]
         if line.operands.count(x) > 1:
             return False
-        if type(x) is tuple:
-            source, _ = x
-            is_last = needed.last_uses[source.number] == line.number and not source.wanted()
+        if _is_of_a_line(x):
+            number, _ = x
+            source = self._lines[number]
+            is_last = needed.last_uses[number] == line.number and not source.wanted()
             is_read_last = is_last and source.program.is_one
         else:
             is_read_last = type(x) is int and needed.last_readers[x] == line.number
@@ -193,8 +191,8 @@ class _Needed:
             if line.number not in self.last_uses:
                 continue
             for x in line.operands:
-                if type(x) is tuple:
-                    number = x[0].number
+                if _is_of_a_line(x):
+                    number, _ = x
                     self.last_uses[number] = max(self.last_uses.get(number, -1), line.number)
                 elif type(x) is int:
                     self.last_readers.setdefault(x, line.number)
@@ -303,13 +301,14 @@ class _Program:
             numbers = dict(zip(self._dtypes, vectors, strict=True))
             made: list[Any] = []
 
-            def value_of(x: _Operand) -> Any:
+            def value_of(x: Operand) -> Any:
                 if isinstance(x, int):
                     return arrays[x]
                 if isinstance(x, Numbers):
                     return x.of(numbers[x.dtype])
-                program, _ = plan[x.line]
-                return program.results(made[x.line])[x.result]
+                number, index = x
+                program, _ = plan[number]
+                return program.results(made[number])[index]
 
             for number, (program, operands) in enumerate(plan):
                 result = None
@@ -327,7 +326,7 @@ def _needed_by(plan: _Plan, kept: Sequence[int]) -> set[int]:
     for number in reversed(range(len(plan))):
         if number in needed:
             _, operands = plan[number]
-            needed.update(x.line for x in operands if isinstance(x, _Made))
+            needed.update(x[0] for x in operands if _is_of_a_line(x))
     return needed
 
 
@@ -343,11 +342,7 @@ _programs_lock = threading.RLock()
 
 def _program_of(lines: "list[Line]") -> _Program:
     """Return the program of lines, which was there if they came before."""
-    plan = []
-    for line in lines:
-        operands = [_Made(x[0].number, x[1]) if type(x) is tuple else x for x in line.operands]
-        plan.append((line.program, tuple(operands)))
-    key = tuple(plan)
+    key = tuple([(line.program, line.operands) for line in lines])
     with _programs_lock:
         program = _programs.get(key)
         if program is None:

@@ -52,15 +52,25 @@ from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
-from ._batch_programs import Numbers, Run
+from ._batch_programs import SMALL, Numbers, Operand, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
-__all__ += ["kind_of", "line_of", "line_program_of", "of_rows", "run_all", "run_readers", "takes_pending"]
+__all__ += [
+    "kind_of",
+    "kind_of_array",
+    "line_of",
+    "line_program_of",
+    "of_rows",
+    "run_all",
+    "run_readers",
+    "takes_pending",
+]
 
 _SHORTEST = 16  # lines that are run because a statement comes again
 _LONGEST = 100  # lines
 _MOST_BYTES = 2**28  # of the results of lines
+_MOST_WORK = 2**28  # products of numbers: those of more start while the host goes on
 LARGE = 2**25  # bytes of one result: its program takes longer than its call
 _LINES_KEPT = 4096
 _KINDS_KEPT = 4096
@@ -75,12 +85,13 @@ _local = threading.local()
 class Kind:
     """What a line is compiled for, of an operand; one object for each kind."""
 
-    __slots__ = ("dtype", "shape", "size", "weak_type")
+    __slots__ = ("dtype", "nbytes", "shape", "size", "weak_type")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool):
         """Take what is known of an array."""
         self.shape = shape
         self.size = math.prod(shape)
+        self.nbytes = self.size * dtype.itemsize
         self.dtype = dtype
         self.weak_type = weak_type
 
@@ -97,6 +108,11 @@ class Kind:
 def kind_of(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> Kind:
     """Return the kind of arrays of a shape and a dtype."""
     return Kind(shape, dtype, weak_type)
+
+
+def kind_of_array(array: jax.Array) -> Kind:
+    """Return the kind of an array."""
+    return kind_of(array.shape, array.dtype, array.weak_type)
 
 
 class Pending:
@@ -140,7 +156,7 @@ class Pending:
     @property
     def nbytes(self) -> int:
         """The bytes of all elements."""
-        return self.kind.size * self.kind.dtype.itemsize
+        return self.kind.nbytes
 
     @property
     def weak_type(self) -> bool:
@@ -295,7 +311,7 @@ def run_all() -> None:
 class LineProgram:
     """A program with its options, for operands of certain kinds."""
 
-    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused")
+    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused", "work")
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
         """Trace the program; the options stand at the places of its static arguments."""
@@ -304,7 +320,9 @@ class LineProgram:
         self.operand_kinds = kinds
         self.was_reused = False  # the program that uses the memory of its first operand was called
         structures = [kind.structure() for kind in kinds]
-        made = program.jitted().trace(*self.arguments(structures)).out_info
+        traced = program.jitted().trace(*self.arguments(structures))
+        made = traced.out_info
+        self.work = _work_of(traced.jaxpr)
         self.is_one = not isinstance(made, (list, tuple))
         results = [made] if self.is_one else made
         self.kinds = [kind_of(x.shape, x.dtype, x.weak_type) for x in results]
@@ -332,25 +350,44 @@ class LineProgram:
         return [made] if self.is_one else made
 
 
+def _work_of(jaxpr: Any) -> int:
+    """Return how many products of numbers there are in the products of matrices of a program."""
+    work = 0
+    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        if equation.primitive.name == "dot_general":
+            (axes, _), _ = equation.params["dimension_numbers"]
+            shape = equation.invars[0].aval.shape
+            work += equation.outvars[0].aval.size * math.prod(shape[axis] for axis in axes)
+        for inner in equation.params.values():
+            if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                work += _work_of(inner)
+    return work
+
+
 class Line:
     """A call that waits.
 
-    An operand is a result of another line, the number of an array of the batch, or some of its numbers.
+    An operand is a result of another line, by the numbers of both, the number of an array of the batch, or
+    some of its numbers.
     """
 
     __slots__ = ("batch", "number", "operands", "program", "results")
 
-    def __init__(self, batch: "_Batch", program: LineProgram, operands: list[Any]):
-        """Note a call."""
+    def __init__(self, batch: "_Batch", program: LineProgram, operands: tuple[Operand, ...], number: int):
+        """Note a call, which has a number in the order of lines."""
         self.batch = batch
         self.program = program
         self.operands = operands
-        self.number = 0  # in the order of lines
+        self.number = number
         self.results: list[weakref.ref[Pending]] = []
 
     def wanted(self) -> list[Pending]:
         """Return the results that somebody has."""
         return [pending for result in self.results if (pending := result()) is not None]
+
+
+# What chooses the program of a line, of which the kinds of operands, and whether x64 mode is on, come last.
+ProgramOf = Callable[[tuple[Any, ...]], LineProgram | None]
 
 
 class _Batch:
@@ -363,6 +400,7 @@ class _Batch:
         self.is_x64 = is_x64
         self.is_busy = False  # while a call is recorded
         self.is_running = False
+        self.has_products = False  # of matrices: a GPU may have another algorithm in another program
         self.has_rows = False
         self.lock = threading.RLock()
         self._is_bound = False  # to its device, as what was put there
@@ -389,70 +427,76 @@ class _Batch:
         with self.lock:
             return id(array) in self._known
 
-    def record(self, program: Any, static: frozenset[int], args: Sequence[Any]) -> Any:
-        """Add a line for a call of a program, and return what it makes.
+    def record(self, program_of: ProgramOf, key: tuple[Any, ...], args: Sequence[Any]) -> Any:
+        """Add a line for a call, whose program is chosen by the kinds of its operands; return what it makes.
 
         None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
         """
-        options: list[Any] = []
-        operands: list[Any] = []
-        for i, x in enumerate(args):
-            (options if i in static else operands).append(x)
-        kinds = self._kinds_of(operands)
-        if type(kinds) is not tuple:
-            return kinds
-        kinds_of_options = tuple(map(type, options))  # as 1 is equal to True
-        program = line_program_of(program, tuple(options), kinds_of_options, kinds, self.is_x64)
-        return self._made(program, operands, kinds)
-
-    def record_by_kinds(
-        self, program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Sequence[Any]
-    ) -> Any:
-        """Do the same for a function whose program is chosen by the kinds of its arguments.
-
-        Of a Python number that is its class; ``program_of`` says by its own kinds what it becomes.
-        """
-        kinds = self._kinds_of(args, are_numbers_typed=False)
-        if type(kinds) is not tuple:
-            return kinds
-        program = program_of(*key, kinds, self.is_x64)
-        if program is None:
-            return None
-        operands = list(args)
-        for i, x in enumerate(args):
-            if type(x) in _NUMBERS:
-                operands[i] = np.asarray(x, program.operand_kinds[i].dtype)  # which may raise
-        return self._made(program, operands, program.operand_kinds)
+        with self.lock:
+            if self.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
+                return None
+            self.is_busy = True
+            try:
+                known = self._known_operands(args)
+                if type(known) is not tuple:
+                    return known
+                kinds, operands = known
+                program = program_of((*key, tuple(kinds), self.is_x64))
+                if program is None:
+                    return None
+                if not _NUMBERS.isdisjoint(kinds):
+                    _check_numbers(args, program.operand_kinds)
+                return self._made(program, args, operands)
+            finally:
+                self.is_busy = False
 
     # Operands: what there is to know comes first, and nothing is kept for a call that is no line
 
-    def _kinds_of(self, operands: Sequence[Any], are_numbers_typed: bool = True) -> Any:
-        """Return the kinds of operands, or what `record` returns where they cannot be those of a line."""
+    def _known_operands(self, args: Sequence[Any]) -> Any:
+        """Return the kinds of arguments, and of each what a line has for it, or None if it is new.
+
+        The kind of a Python number is its class. Where the arguments cannot be those of a line, what `record`
+        returns is returned.
+        """
         if not self._lines:
             self.device = None
             self._is_bound = False
         kinds: list[Any] = []
+        operands: list[Operand | None] = []
         has_arrays = False
-        for x in operands:
-            kind = type(x)
-            if kind is Pending:
+        for x in args:
+            of = type(x)
+            operand: Operand | None = None
+            if of is Pending and x._line is not None:
                 has_arrays = True
-                kinds.append(x.kind if x._line is not None else self._kind_of_array(x.value()))
-            elif kind is Positions:
-                kinds.append(kind_of((len(x),), _INT32))
-            elif kind in _NUMBERS:
-                kinds.append(_kind_of_number(kind) if are_numbers_typed else kind)
-            elif is_jax_array(x):
-                has_arrays = True
-                known = self._known.get(id(x))
-                kinds.append(self._kind_of_array(x) if known is None else known[1])
+                kind = x.kind
+                operand = x._line.number, x.index
+            elif of in _NUMBERS:
+                kind = of
+            elif of is Positions:
+                kind = kind_of((len(x),), _INT32)
             else:
-                kinds.append(self._kind_of_host_memory(x))
-            if kinds[-1] is None or kinds[-1] is _RUN_FIRST:
-                return kinds[-1]
+                value = x.value() if of is Pending else x
+                known = self._known.get(id(value))
+                if known is not None:
+                    has_arrays = True
+                    number, kind = known
+                    # A few elements may be numbers, which a loop's next round has others of: each use counts
+                    # as another.
+                    if kind.size > _FEW:
+                        operand = number
+                elif is_jax_array(value):
+                    has_arrays = True
+                    kind = self._kind_of_array(value)
+                else:
+                    kind = self._kind_of_host_memory(value)
+                if kind is None or kind is _RUN_FIRST:
+                    return kind
+            kinds.append(kind)
+            operands.append(operand)
         if not has_arrays and not self._is_on_default_device():
             return self._elsewhere()
-        return tuple(kinds)
+        return kinds, operands
 
     def _kind_of_array(self, array: jax.Array) -> Any:
         if is_traced(array) or id(array) in _lent:  # of a transformation that has ended, which JAX refuses
@@ -466,7 +510,7 @@ class _Batch:
             self._is_bound = array.committed
         elif device != self.device or not self._takes_bound(array):
             return self._elsewhere()
-        return kind_of(array.shape, array.dtype, array.weak_type)
+        return kind_of_array(array)
 
     def _kind_of_host_memory(self, x: Any) -> Kind | None:
         if not isinstance(x, (np.ndarray, np.generic)) or x.size > _FEW or x.dtype.kind not in "biufc":
@@ -496,22 +540,19 @@ class _Batch:
             self.device = device
         return self.device == device
 
-    def _operand(self, x: Any, kind: Kind) -> Any:
-        """Return what a line has for an operand of this kind, and keep what that is, until the batch ran."""
-        if type(x) is Pending:
-            if x._line is not None:
-                return x._line, x.index
-            x = x.value()
+    def _kept(self, x: Any, kind: Kind) -> Operand:
+        """Return what a line has for something new, and keep what that is, until the batch ran."""
         if type(x) is Positions:
             return self._numbers_of(kind, x)
         if type(x) in _NUMBERS:
-            return self._keep(repeated(x, self.device), kind)
+            if kind.weak_type:
+                return self._keep(repeated(x, self.device), kind)
+            return self._numbers_of(kind, (x,))
+        x = concrete(x)
         if not is_jax_array(x):
             return self._numbers_of(kind, x.ravel().tolist())
-        known = self._known.get(id(x))
-        # A few elements may be numbers, which a loop's next round has others of: each use counts as another.
-        if known is not None and kind.size > _FEW:
-            return known[0]
+        if kind.size > _FEW and (known := self._known.get(id(x))) is not None:
+            return known[0]  # an operand that this line has twice
         self._bytes += x.nbytes
         return self._keep(x, kind)
 
@@ -540,32 +581,34 @@ class _Batch:
         self._is_round = statement == self._first_repeated and len(self._lines) >= _SHORTEST
         return self._is_round
 
-    def _made(self, program: LineProgram, operands: Sequence[Any], kinds: Sequence[Kind]) -> Any:
+    def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
-        if program.nbytes > LARGE:
+        if program.nbytes > LARGE or program.work > _MOST_WORK:
             return None
         code, instruction = _code_and_instruction()
         if self._lines or not _runs_at_once(code, instruction):
-            return self._add(program, operands, kinds, code, instruction)
-        if program.reusing is not None:
+            return self._add(program, args, operands, code, instruction)
+        if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
             return None  # who calls it knows whose memory it may use
-        made = program.results(program(map(self._value, operands)))
+        made = program.results(program(map(self._value, args, program.operand_kinds)))
         results = [Pending(kind) for kind in program.kinds]
         for result, value in zip(results, made, strict=True):
             result.finish(value)
         return results[0] if program.is_one else results
 
-    def _value(self, x: Any) -> Any:
+    def _value(self, x: Any, kind: Kind) -> Any:
         """Return an operand of a program that runs now."""
-        if type(x) in _NUMBERS or isinstance(x, (np.ndarray, np.generic)):
+        if type(x) in _NUMBERS:
+            return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
+        if isinstance(x, (np.ndarray, np.generic)):
             return repeated(x, self.device)
         return concrete(x)
 
     def _add(
         self,
         program: LineProgram,
-        operands: Sequence[Any],
-        kinds: Sequence[Kind],
+        args: Sequence[Any],
+        operands: list[Any],
         code: types.CodeType,
         instruction: int,
     ) -> Any:
@@ -575,13 +618,21 @@ class _Batch:
         self._codes[id(code)] = code
         self._statements.add(statement)
         self._bytes += program.nbytes
-        line = Line(self, program, list(map(self._operand, operands, kinds)))
-        made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
-        line.results = [weakref.ref(pending) for pending in made]
+        if program.work:
+            self.has_products = True
+        if None in operands:
+            for i, operand in enumerate(operands):
+                if operand is None:
+                    operands[i] = self._kept(args[i], program.operand_kinds[i])
+        line = Line(self, program, tuple(operands), len(self._lines))
+        if program.is_one:
+            made: Any = Pending(program.kinds[0], line)
+            line.results = [weakref.ref(made)]
+        else:
+            made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
+            line.results = [weakref.ref(pending) for pending in made]
         self._lines.append(line)
-        if not self.is_open:  # a finalizer has asked for a value meanwhile
-            return _RUN_FIRST
-        return made[0] if program.is_one else made
+        return made if self.is_open else _RUN_FIRST  # a finalizer may have asked for a value meanwhile
 
     def run(self, is_asked: bool = False) -> None:
         """Compute what is still wanted; nothing, where that was done."""
@@ -601,7 +652,7 @@ class _Batch:
 
     def _finish(self, is_asked: bool) -> None:
         if self._run is None:
-            may_compile = self._is_round or not self.has_rows
+            may_compile = not self.has_products and (self._is_round or not self.has_rows)
             self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
         if self._is_as_now():
             self._run.finish()
@@ -656,6 +707,15 @@ def _kind_of_number(kind: type) -> Kind:
     return kind_of((), np.dtype(bool)) if kind is bool else kind_of((), default_dtype(kind), True)
 
 
+def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
+    """Raise NumPy's error for Python numbers that the dtypes of a program do not hold."""
+    for x, kind in zip(args, kinds, strict=True):
+        if type(x) in _NUMBERS and not kind.weak_type:
+            is_float_of_floats = type(x) is float and kind.dtype.kind == "f"
+            if not is_float_of_floats:
+                np.asarray(x, kind.dtype)
+
+
 _RUN_FIRST = object()
 _INT32 = np.dtype(np.int32)
 
@@ -678,10 +738,24 @@ def _unchecked() -> Iterator[None]:
 
 def _code_and_instruction() -> tuple[types.CodeType, int]:
     """Return where the user's program is now."""
-    frame: Any = sys._getframe(5)  # behind `_made`, `record`, `_record_in`, `_record` and who calls that
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
+    frame: Any = sys._getframe(4)  # behind `_made`, `record`, `attempt_by_kinds` and who calls that
+    while frame.f_globals.get("__name__") in _our_modules and frame.f_back is not None:
+        frame = frame.f_back
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
+
+
+# The modules of this package that were on the way to a line: a look in a set is faster than one at a name.
+_our_modules: set[Any] = set()
+
+
+def _is_ours(module: Any) -> bool:
+    """Whether a module is one of this package, by its name, which is kept."""
+    if not str(module).startswith(_PACKAGE):
+        return False
+    _our_modules.add(module)
+    return True
 
 
 # Recording
@@ -718,17 +792,47 @@ def attempt_of(program: Any) -> Callable[..., Any]:
     static = program.static_argnums
 
     def attempt(*args: Any) -> Any:
-        return _record(_Batch.record, program, static, args)
+        options: list[Any] = []
+        operands: list[Any] = []
+        for i, x in enumerate(args):
+            (options if i in static else operands).append(x)
+        types_of_options = tuple(map(type, options))  # as 1 is equal to True
+        return attempt_by_kinds(_line_program_of, (program, tuple(options), types_of_options), operands)
 
     return attempt
 
 
-def attempt_by_kinds(program_of: Callable[..., LineProgram | None], key: tuple[Any, ...], args: Any) -> Any:
+def attempt_by_kinds(
+    program_of: ProgramOf, key: tuple[Any, ...], args: Sequence[Any], is_x64: bool | None = None
+) -> Any:
     """Make a line of a call whose program is chosen by the kinds of arguments; None where it cannot be one.
 
-    ``program_of(*key, kinds, is_x64)`` chooses it, or returns None.
+    ``program_of((*key, kinds, is_x64))`` chooses it, or returns None. The kind of a Python number is its
+    class. The mode is that which is on, or that which is given.
     """
-    return _record(_Batch.record_by_kinds, program_of, key, args)
+    if is_x64 is None:
+        is_x64 = x64_mode()
+    made = _batch_for(args, is_x64).record(program_of, key, args)
+    if made is not _RUN_FIRST:
+        return made
+    run_all()
+    made = _batch_for(args, is_x64).record(program_of, key, args)
+    return None if made is _RUN_FIRST else made
+
+
+def _batch_for(args: Sequence[Any], is_x64: bool) -> _Batch:
+    """Return the batch of this thread, in x64 mode or not; what others make of arguments is there then."""
+    batch = getattr(_local, "batch", None)
+    if batch is None or not batch.is_open or batch.is_x64 is not is_x64:
+        if batch is not None and not batch.is_running:  # else a finalizer, or a signal's handler, is recorded
+            batch.run()
+        batch = _local.batch = _Batch(is_x64)
+    for x in args:
+        if type(x) is Pending:
+            line = x._line
+            if line is not None and line.batch is not batch:
+                line.batch.run()
+    return batch
 
 
 def continued(program: Any) -> Callable[..., Any]:
@@ -751,49 +855,14 @@ def takes_pending(program: Any) -> Any:
     return program
 
 
-def _record(method: Callable[..., Any], *args: Any) -> Any:
-    """Make a line of a call by a method of the batch; None where it has to run now."""
-    made = _record_in(_batch_now(), method, args)
-    if made is not _RUN_FIRST:
-        return made
-    run_all()
-    made = _record_in(_batch_now(), method, args)
-    return None if made is _RUN_FIRST else made
-
-
-def _record_in(batch: _Batch, method: Callable[..., Any], args: Any) -> Any:
-    for x in args[-1]:  # what other batches make, without holding a lock that they may wait for
-        line = x._line if type(x) is Pending else None
-        if line is not None and line.batch is not batch:
-            line.batch.run()
-    with batch.lock:
-        if batch.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
-            return None
-        batch.is_busy = True
-        try:
-            return method(batch, *args)
-        finally:
-            batch.is_busy = False
-
-
-def _batch_now() -> _Batch:
-    """Return the batch of this thread, in the x64 mode that is on."""
-    batch = getattr(_local, "batch", None)
-    is_x64 = x64_mode()
-    if batch is not None and batch.is_open and batch.is_x64 is is_x64:
-        return batch
-    if batch is not None and not batch.is_running:  # else a finalizer, or a signal's handler, is recorded
-        batch.run()
-    batch = _local.batch = _Batch(is_x64)
-    return batch
-
-
 @functools.lru_cache(_LINES_KEPT)
-def line_program_of(
-    program: Any,
-    options: tuple[Any, ...],
-    kinds_of_options: tuple[type, ...],
-    kinds: tuple[Kind, ...],
-    is_x64: bool,
-) -> LineProgram:
-    return LineProgram(program, options, kinds)  # in the mode that is on
+def _line_program_of(key: tuple[Any, ...]) -> LineProgram:
+    """Return the program of a line for a program, its options, their types, and the kinds of operands."""
+    program, options, _, kinds, _ = key
+    typed = [_kind_of_number(kind) if type(kind) is type else kind for kind in kinds]
+    return LineProgram(program, options, tuple(typed))  # in the mode that is on
+
+
+def line_program_of(program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]) -> LineProgram:
+    """Return the same in the mode that is on."""
+    return _line_program_of((program, options, tuple(map(type, options)), kinds, x64_mode()))

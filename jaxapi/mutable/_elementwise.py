@@ -31,7 +31,7 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._searching import choose
-from ._batches import Pending, concrete, is_recording, kind_of, recorded
+from ._batches import LineProgram, Pending, concrete, is_recording, kind_of, recorded
 from ._promotion import cast
 from ._selection import Part, computed_of_parts, line_of_parts, operand_kinds, program_of_parts
 
@@ -54,7 +54,7 @@ class Elementwise:
         self.name = name
         self._function = function
         self.numpys = numpys
-        self._line_program = functools.lru_cache(_LINES_KEPT)(self._make_line_program)
+        self._line_programs: dict[Any, LineProgram] = {}  # of lines, by what they are compiled for
 
     def __call__(
         self,
@@ -66,11 +66,11 @@ class Elementwise:
         """Compute in NumPy's dtypes, or as if the result was of ``dtype``; where it may, as a line."""
         waits = may_wait and self.numpys.nout == 1 and is_recording()
         if waits and self.name != "power":
-            made = self._as_line(operands, dtype, casting)
+            made = self.line(operands, dtype, casting)
             if made is not None:
                 return made
             waits = False
-        if not waits:
+        if not waits and Pending in map(type, operands):
             operands = tuple([concrete(x) for x in operands])
         if _NUMBERS.issuperset(map(type, operands)):
             operands = tuple(jaxapi.asarray(x) for x in operands)
@@ -101,11 +101,26 @@ class Elementwise:
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
-    def _as_line(self, operands, dtype, casting):
+    def known_line(self, operands: Any, wide: bool) -> Any:
+        """Return the result as a line of a batch, whatever x64 mode is on now; None of what was no line yet.
+
+        ``wide`` says whether the operands' namespace computes in 64 bits.
+        """
+        if self.name == "power" or self.numpys.nout != 1:
+            return None
+        is_x64 = wide or not WIDE.isdisjoint([getattr(x, "dtype", None) for x in operands])
+        try:
+            return line_of_parts(self._line_programs.get, (wide, None, "same_kind"), operands, is_x64)
+        except (OverflowError, TypeError, ValueError):
+            return None
+
+    def line(self, operands: Any, dtype: np.dtype | None = None, casting: Any = "same_kind") -> Any:
         """Return the result as a line of a batch, or None where a call is needed, which may raise.
 
         It is not for powers: their numbers are parts of their programs.
         """
+        if self.name == "power" or self.numpys.nout != 1:
+            return None
         try:
             if _NUMBERS.issuperset(map(type, operands)):
                 operands = tuple([constant(x, default_dtype(type(x))) for x in operands])
@@ -116,9 +131,20 @@ class Elementwise:
         except (OverflowError, TypeError, ValueError):
             return None
 
-    def _make_line_program(self, plan, layouts, kinds, is_x64):
+    def _line_program(self, key):
+        """Return the program of a line, which is kept; None where the values of its operands count."""
+        known = self._line_programs.get(key)
+        if known is None:
+            known = self._make_line_program(*key)
+            if known is not None:
+                if len(self._line_programs) == _LINES_KEPT:
+                    self._line_programs.clear()
+                self._line_programs[key] = known
+        return known
+
+    def _make_line_program(self, options, layouts, kinds, is_x64):
         """Return the program of a line for operands of these kinds; None where their values count."""
-        wide, dtype, casting = plan
+        wide, dtype, casting = options
         of_operands = operand_kinds(layouts, kinds)
         given = tuple([_kind_of_operand(kind) for kind in of_operands])
         if _PYTHON.issuperset(given) or (self.name in _COMPARISONS and _are_unlike_integers(given)):
@@ -157,9 +183,7 @@ class Elementwise:
 
     def _with_constants(self, operands, loop):
         """Return operands with numbers as arrays on the device, where statements run one by one."""
-        if loop is None or self.name == "power" or not _PYTHON.intersection(map(type, operands)):
-            return operands
-        if in_a_trace():
+        if loop is None or self.name == "power" or _PYTHON.isdisjoint(map(type, operands)) or in_a_trace():
             return operands
         return [
             constant(x, dtype) if type(x) in _PYTHON else x for x, dtype in zip(operands, loop, strict=False)
@@ -225,11 +249,11 @@ class OfBase:
 
     def __init__(self, name: str):
         """Take the name of NumPy's ufunc."""
-        self._function = ELEMENTWISE[name]
+        self.of_base = ELEMENTWISE[name]
 
     def __call__(self, base: Any, exponent: Any, may_wait: bool = False) -> Any:
         """Compute, where it may as a line of a batch."""
-        return self._function(base, may_wait=may_wait)
+        return self.of_base(base, may_wait=may_wait)
 
 
 @functools.lru_cache
@@ -289,6 +313,7 @@ def _kind_of(x):
     return _WEAK.get(x.dtype.kind, x.dtype) if getattr(x, "weak_type", False) else x.dtype
 
 
+@functools.lru_cache(_LINES_KEPT)
 def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
     """Return the dtypes that NumPy computes in, and whether operands have them.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .._core._dtypes import x64_inside, x64_mode
+from .._core._dtypes import X64Inside, x64_inside, x64_mode
 
 __all__ = ["MUTABLE", "NUMPY", "in_numpys_dtypes", "mode_of"]
 
@@ -32,7 +32,7 @@ def in_numpys_dtypes(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if x64_mode():
             return function(*args, **kwargs)
-        with x64_inside():
+        with X64Inside():
             return function(*args, **kwargs)
 
     return call

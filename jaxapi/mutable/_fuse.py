@@ -16,7 +16,7 @@ from .._fuse._static import Static
 from ._array import MUTABLE, Array, unwrap, view_of, wrap
 from ._capacity._fused import arguments_with_room, program_of_rows, write_content
 from ._capacity._programs import Program, array_of
-from ._capacity._rows import is_possible
+from ._host_way import is_by_jax
 from ._storage import duplicate
 
 __all__ = ["Fusion", "fuse"]
@@ -49,7 +49,7 @@ class Fusion(_Fusion[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, and change the arguments that it changes."""
-        if self._takes_plain_arguments and is_possible():
+        if self._takes_plain_arguments and is_by_jax():
             made = self._call_on_rows(args, kwargs)
             if made is not NotImplemented:
                 return made

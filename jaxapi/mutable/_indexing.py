@@ -212,7 +212,7 @@ def _is_on_host(x) -> bool:
         return True
     if type(x) is Pending:
         return x.device.platform == "cpu"
-    return x.is_fully_addressable and all(device.platform == "cpu" for device in x.devices())
+    return x.is_fully_addressable and {device.platform for device in x.devices()} == {"cpu"}
 
 
 def _assembled(indices, layout):

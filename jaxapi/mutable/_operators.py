@@ -70,8 +70,8 @@ class Operator:
             return x.astype(x.dtype.str)
         return lend(x)
 
-    def for_operand(self, other: Any, dtype: np.dtype) -> "Operator":
-        """Return the operator that NumPy has for this operand: itself, or of a power a square or a root."""
+    def for_operand(self, other: Any, array: Any) -> "Operator":
+        """Return the operator that NumPy has for an array and this: itself, or a square or a root."""
         return self
 
     @takes_pending
@@ -121,10 +121,11 @@ class Power(Operator):
     error of a power's.
     """
 
-    def for_operand(self, other: Any, dtype: np.dtype) -> Operator:
+    def for_operand(self, other: Any, array: Any) -> Operator:
         exponent = other
         if type(exponent) not in (int, float):
             return self
+        dtype = array.dtype
         is_inexact = dtype.kind in "fc"
         is_square_of_integers = type(exponent) is int and exponent == 2 and dtype.kind in "biu"
         return _POWERS.get(exponent, self) if is_inexact or is_square_of_integers else self

@@ -17,7 +17,7 @@ from jax import lax
 from .._core import _parts
 from .._core._constants import constant
 from .._core._constants import positions as positions_of
-from .._core._dtypes import refuse_complex, x64_for, x64_mode
+from .._core._dtypes import WIDE, refuse_complex, x64_as, x64_for, x64_inside
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
@@ -30,19 +30,22 @@ from ._batches import (
     attempt_of,
     concrete,
     continued,
+    kind_of,
     line_program_of,
     takes_pending,
 )
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
-__all__ += ["line_of_parts", "one_program_suffices", "operand_kinds", "program_of_parts", "put", "put_own"]
+__all__ += ["line_of_parts", "line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts"]
+__all__ += ["put", "put_own"]
 __all__ += ["read_before", "take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
 _LOSES_BARRIERS = jax.__version_info__ < (0, 11)
 _SELECTIONS_KEPT = 4096
+_LINES_KEPT = 4096
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
 
 
@@ -131,9 +134,8 @@ def _composed(outer: range, positions: range) -> range:
 
 def take(value: Any, selection: Selection) -> Any:
     """Return what is selected; of what is pending, as such."""
-    if selection.is_all(value.shape):
-        return value
-    return _take(value, *_program_of(selection, value))
+    known = selection.in_array(value.shape)
+    return value if known.is_all else _take(value, *_program_of(known, value))
 
 
 def one_program_suffices(value: jax.Array) -> bool:
@@ -149,20 +151,14 @@ def one_program_suffices(value: jax.Array) -> bool:
 class Part:
     """An operand that is selected of a value: the program that computes with it reads it."""
 
-    __slots__ = ("selection", "value")
+    __slots__ = ("dtype", "selection", "value", "weak_type")
 
     def __init__(self, value: jax.Array, selection: Selection):
         """Hold a value and a selection of a part of it, for which `one_program_suffices`."""
         self.value = value
         self.selection = selection
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.value.dtype
-
-    @property
-    def weak_type(self) -> bool:
-        return self.value.weak_type
+        self.dtype = value.dtype
+        self.weak_type = value.weak_type
 
     def taken(self) -> Any:
         """Return what is selected, which may be pending."""
@@ -172,17 +168,19 @@ class Part:
 def computed_of_parts(function, operands) -> Any:
     """Return ``function(*operands)``, by one program that reads parts."""
     inputs, layouts = _without_parts(operands, waits=False)
-    return _computed(function, layouts, *map(concrete, inputs))
+    if Pending in map(type, inputs):
+        inputs = list(map(concrete, inputs))
+    return _computed(function, layouts, *inputs)
 
 
-def line_of_parts(program_of, options, operands) -> Any:
+def line_of_parts(program_of, options, operands, is_x64: bool | None = None) -> Any:
     """Return the same as a line of a batch; None where it cannot be one.
 
-    ``program_of`` returns its program for options, the layouts of the operands, and the kinds of all that it
-    reads.
+    ``program_of`` returns its program for a tuple: options, the layouts of the operands, the kinds of all
+    that it reads, and whether x64 mode is on, as it is now or as ``is_x64`` says.
     """
     inputs, layouts = _without_parts(operands, waits=True)
-    return attempt_by_kinds(program_of, (options, layouts), inputs)
+    return attempt_by_kinds(program_of, (options, layouts), inputs, is_x64)
 
 
 def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
@@ -192,7 +190,7 @@ def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
     for x in operands:
         layout = None
         if type(x) is Part:
-            starts, layout = _program_of(x.selection, x.value, waits)
+            starts, layout = _program_of_part(x, waits)
             inputs.append(starts)
             x = x.value
         inputs.append(x)
@@ -226,7 +224,7 @@ def operand_kinds(layouts, kinds) -> list[Any]:
 
 def program_of_parts(function, layouts, kinds) -> LineProgram:
     """Return the line's program of `computed_of_parts`, for arguments of these kinds."""
-    return line_program_of(_computed, (function, layouts), (), kinds, x64_mode())
+    return line_program_of(_computed, (function, layouts), kinds)
 
 
 @takes_pending
@@ -240,7 +238,7 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
         new = new.taken()
     with x64_for(value.dtype):
         new = values_for(new, value, made is WAITS)
-        starts, layout = _program_of(selection, value, made is WAITS)
+        starts, layout = _program_of(selection.in_array(value.shape), value, made is WAITS)
         if is_traced(value):
             one_by_one = _LOSES_BARRIERS and is_traced(new)
         else:  # XLA's partitioner fails at the gaps between what is written
@@ -262,8 +260,8 @@ def put_own(value: jax.Array, selection: Selection, own: Selection, made: list |
 
 def _inputs_of(written: Selection, value, read: Selection, source, waits: bool) -> tuple[Any, ...]:
     """Return the starts of what is written and of what is read, and the layouts of both."""
-    starts, layout = _program_of(written, value, waits)
-    starts_of_read, layout_of_read = _program_of(read, source, waits)
+    starts, layout = _program_of(written.in_array(value.shape), value, waits)
+    starts_of_read, layout_of_read = _program_of(read.in_array(source.shape), source, waits)
     return starts, starts_of_read, layout, layout_of_read
 
 
@@ -276,7 +274,7 @@ def change(value: jax.Array, selection: Selection, function, operand, made: list
     if not one_program_suffices(value):
         return put(value, selection, function(take(value, selection), operand), made)
     with x64_for(value.dtype):
-        starts, layout = _program_of(selection, value, made is WAITS)
+        starts, layout = _program_of(selection.in_array(value.shape), value, made is WAITS)
         return _change(made, value, operand, starts, layout, function)
 
 
@@ -329,6 +327,7 @@ def compiled_pair(program, **options):
         made.extend(itertools.starmap(reusing.jitted(), [map(concrete, args)]))
         return made[-1]
 
+    run.in_new_memory = in_new_memory
     return run
 
 
@@ -362,16 +361,26 @@ class _Layout(NamedTuple):
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
-def _program_of(selection: Selection, value, waits: bool = False):
-    """Return the inputs and the layout of the program for a selection."""
-    shape = value.shape
-    known = selection.in_array(shape)
-    longest = max(shape, default=0)
-    if waits or type(value) is Pending:
-        return (known.starts if longest < LONG else indices_along(known.starts, longest)), known.layout
-    if not is_traced(value) and longest < LONG and not in_a_trace():
-        return positions_of(known.starts), known.layout
-    inputs = indices_along(known.starts, longest)
+def _program_of(known: "_InArray", value, waits: bool = False):
+    """Return the inputs and the layout of the program for a selection in an array."""
+    is_eager = waits or type(value) is Pending or not (is_traced(value) or in_a_trace())
+    return _eager_program_of(known, value, waits) if is_eager else _traced_program_of(known, value)
+
+
+def _program_of_part(part: Part, waits: bool):
+    """Return the same of a part, which is one of a value outside of transformations."""
+    return _eager_program_of(part.selection.in_array(part.value.shape), part.value, waits)
+
+
+def _eager_program_of(known: "_InArray", value, waits: bool):
+    if known.is_long:
+        return indices_along(known.starts, max(known.shape)), known.layout
+    is_line = waits or type(value) is Pending
+    return known.starts if is_line else positions_of(known.starts), known.layout
+
+
+def _traced_program_of(known: "_InArray", value):
+    inputs = indices_along(known.starts, max(known.shape, default=0))
     # one input is sent faster to a device than several; in a trace they are constants
     return tuple(inputs) if is_traced(value) else inputs, known.layout
 
@@ -379,11 +388,12 @@ def _program_of(selection: Selection, value, waits: bool = False):
 class _InArray:
     """A selection in an array of a certain shape."""
 
-    __slots__ = ("is_all", "is_of_rows_alone", "layout", "shape", "starts")
+    __slots__ = ("is_all", "is_long", "is_of_rows_alone", "layout", "shape", "starts")
 
     def __init__(self, selection: Selection, shape: tuple[int, ...]):
         """Compute what programs are given, and are compiled for."""
         self.shape = shape
+        self.is_long = max(shape, default=0) >= LONG  # an axis, whose positions are no int32
         self.is_all = False
         self.is_of_rows_alone = False  # each of them as it is in the array
         if selection.axes == tuple(range(len(shape))):
@@ -497,6 +507,45 @@ def _own_part_written(value, starts, starts_of_read, layout, layout_of_read):
 
 _put_part = compiled_pair(_part_written, static_argnums=(4, 5))
 _put_own = compiled_pair(_own_part_written, static_argnums=(3, 4))
+
+
+def line_of_write(value: Any, selection: Selection, new: Any, is_wide: bool) -> Any:
+    """Return the array after ``new`` was written there, as a line of a batch; None where it cannot be one.
+
+    That is an array, a part of another array, or a Python number. ``is_wide`` says whether the array's
+    namespace computes in 64 bits.
+    """
+    known = selection.in_array(value.shape)
+    source = new.value if type(new) is Part else new
+    layout_of_read = None
+    inputs = [value, source, known.starts]
+    if source is not new:
+        known_of_read = new.selection.in_array(source.shape)
+        layout_of_read = known_of_read.layout
+        inputs.append(known_of_read.starts)
+        if known_of_read.is_long or source.dtype != value.dtype:
+            return None
+    if known.is_long:
+        return None
+    is_x64 = is_wide or value.dtype in WIDE
+    return attempt_by_kinds(_line_program_of_write, (known.layout, layout_of_read), inputs, is_x64)
+
+
+@functools.lru_cache(_LINES_KEPT)
+def _line_program_of_write(key: tuple[Any, ...]) -> LineProgram | None:
+    """Return the program of such a line; None where the value is not written as it is."""
+    layout, layout_of_read, (of_value, of_new, *of_starts), is_x64 = key
+    if type(of_new) is type:
+        if of_new is complex:
+            return None
+        of_new = kind_of((), of_value.dtype)
+    elif of_new.dtype.kind == "c" and of_value.dtype.kind != "c":
+        return None
+    kinds = (of_value, of_new, *of_starts)
+    with x64_inside() if is_x64 else x64_as(False):
+        if layout_of_read is not None:
+            return line_program_of(_put_part.in_new_memory, (layout, layout_of_read), kinds)
+        return line_program_of(_put.in_new_memory, (layout, False), kinds)
 
 
 def _changed(value, operand, starts, layout, function):

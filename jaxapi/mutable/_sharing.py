@@ -22,7 +22,6 @@ from ._capacity._rows import (
     dtype_may_have_room,
     empty_rows,
     is_exact,
-    is_possible,
     rows_of_host,
 )
 from ._indexing import is_symbolic
@@ -83,7 +82,7 @@ def _rows_of_host(obj, dtype, device) -> Rows | None:
     """Return a buffer with what is given in the host's memory; None where all rows of one would count."""
     is_number = isinstance(obj, np.ndarray) and not obj.ndim
     count = 0 if is_number else len(obj)
-    if device is not None or is_exact(count) or not is_possible():
+    if device is not None or is_exact(count) or not host_way.is_by_jax():
         return None
     if isinstance(obj, np.ndarray):
         cast = _cast_on_host(obj, dtype) if type(obj) is np.ndarray else None

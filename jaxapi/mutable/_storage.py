@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -16,15 +17,9 @@ from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
 from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded, run_readers
-from ._capacity._rows import (
-    Buffer,
-    Rows,
-    dtype_may_have_room,
-    is_possible,
-    rows_in,
-    with_rows,
-)
+from ._capacity._rows import Buffer, Rows, rows_in, with_rows
 from ._faces import MUTABLE
+from ._masked import Masked, Memory
 from ._selection import Part, Selection
 from ._views import View
 
@@ -50,6 +45,7 @@ class Storage:
         "_is_read_only",
         "_is_scalar",
         "_lock",
+        "_masked",
         "_module",
         "_pending",
         "_shared",
@@ -65,15 +61,23 @@ class Storage:
     _is_read_only: bool  # what ``flags.writeable = False`` says; NumPy's array in _host has a flag of its own
     _is_scalar: bool  # whether NumPy's would be a scalar, which only the standard's namespace writes to
     _lock: Any  # which a view lacks, and what _host holds
+    _masked: Masked | None  # what a mask selects, where _buffer, _pending, _value and _view are empty
     _module: str  # the namespace that made it
     _pending: Pending | None  # the value, where _value is empty
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
     _view: View | None
+    _read_masked: Callable[[Masked], Any]  # as another array
 
     if not TYPE_CHECKING:  # for a type checker unknown attributes stay errors
 
         def __getattr__(self, name):
-            """Read a view's value, a copy of the host's memory, or a value that another thread is writing."""
+            """Read a view's value, a copy of the host's memory, or a value that another thread is writing.
+
+            Of an array that a mask selects, read that first.
+            """
+            if name in _MEMORY and self._masked is not None:
+                self._hold_what_is_selected()
+                return getattr(self, name)
             if name == "_value":
                 if self._view:
                     return self._view.value()
@@ -92,15 +96,26 @@ class Storage:
                     return _value_slot.__get__(self, Storage)
             raise missing_attribute(name, jaxapi.__all__)
 
+    def _hold_what_is_selected(self) -> None:
+        """Read what a mask selects, and hold that from now on."""
+        with self._lock:
+            if self._masked is None:  # by another thread
+                return
+            part = self._read_masked(self._masked)
+            with contextlib.suppress(AttributeError):  # of an array with room
+                self._value = _value_slot.__get__(part, Storage)
+            self._buffer = part._buffer
+            self._host = part._host
+            self._pending = part._pending
+            self._view = part._view
+            self._lock = part._lock
+            self._masked = None
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        if self._host is not None:
-            return self._host.shape
-        if self._view:
-            return self._view.shape
-        buffer = self._buffer
-        return self._current.shape if buffer is None else buffer.shape
+        host = self._host  # asked first, as NumPy computes in less time than a call takes
+        return self._kept.shape if host is None else host.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -111,6 +126,18 @@ class Storage:
         self._host.shape = shape
 
     @property
+    def _kept(self) -> Any:
+        """What the array is kept as, of its shape and dtype: memory, view, buffer, pending or made value."""
+        if self._host is not None:
+            return self._host
+        if self._view is not None:
+            return self._view
+        if self._buffer is not None:
+            return self._buffer
+        pending = self._pending
+        return self._value if pending is None else pending
+
+    @property
     def _current(self) -> Any:
         """The value, or what it is pending as; of a view or a buffer what is read of that."""
         pending = self._pending
@@ -118,13 +145,13 @@ class Storage:
             return self._value if pending.is_there else pending
         if self._view is not None:
             return self._view.current()
-        part = self._part_of_pending_buffer()
+        buffer = self._buffer
+        part = None if buffer is None else self._part_of_pending(buffer)
         return self._value if part is None else part.taken()
 
-    def _part_of_pending_buffer(self) -> Part | None:
-        """Return what counts of a buffer that is pending; None of other arrays."""
-        buffer = self._buffer
-        if buffer is None or buffer._pending is None or not is_recording():
+    def _part_of_pending(self, buffer: Buffer) -> Part | None:
+        """Return what counts of a buffer that is pending; None of another one."""
+        if buffer._pending is None or not is_recording():
             return None
         memory = buffer.memory
         every_row = Selection.of((slice(buffer.count), ...), memory.shape)
@@ -157,7 +184,8 @@ class Storage:
         """Return the value, or of a view what a program reads that computes with it; it may be pending."""
         if self._view is not None:
             return self._view.operand()
-        part = self._part_of_pending_buffer()
+        buffer = self._buffer
+        part = None if buffer is None else self._part_of_pending(buffer)
         return self._current if part is None else part
 
     @property
@@ -178,32 +206,33 @@ class Storage:
     def _living_buffer(self) -> Buffer | None:
         """Return the buffer; None if the exact array, a view of its memory, was donated to a program."""
         buffer = self._buffer
-        if buffer is not None:
-            with contextlib.suppress(AttributeError):  # if there is no exact array
-                if _value_slot.__get__(self, Storage).is_deleted():
-                    return None
+        if buffer is not None and buffer._shared and self._is_exact_array_deleted():
+            return None
         return buffer
+
+    def _is_exact_array_deleted(self) -> bool:
+        with contextlib.suppress(AttributeError):  # if there is none
+            return _value_slot.__get__(self, Storage).is_deleted()
+        return False
 
     def _rows(self) -> Rows | None:
         """Return the rows that count and their buffer; None for an array that is exact, or has to be."""
         if self._buffer is None and self._view is None:
             return None
-        return self._rows_if_possible() if is_possible() else None
+        return self._rows_if_possible() if host_way.is_by_jax() else None
 
     def _rows_if_possible(self) -> Rows | None:
-        """Return the same where arrays may have room now (`is_possible`)."""
-        if self._buffer is None:
-            return None if self._view is None else self._view.rows()
-        buffer = self._living_buffer()
+        """Return the same where arrays may have room now (`is_by_jax`)."""
+        buffer = self._buffer
         if buffer is None:
+            return None if self._view is None else self._view.rows()
+        if buffer._shared and self._is_exact_array_deleted():
             return None
-        rows = buffer.rows()
-        return rows if dtype_may_have_room(rows.dtype) else None
+        return buffer.rows()
 
     def _has_room(self) -> bool:
         """Whether there is a buffer with which to compute now."""
-        buffer = self._living_buffer()
-        return buffer is not None and is_possible() and dtype_may_have_room(buffer.memory.dtype)
+        return self._buffer is not None and host_way.is_by_jax() and self._living_buffer() is not None
 
     @property
     def _owner(self) -> Any:
@@ -304,17 +333,16 @@ class Storage:
                 _refuse_leak(is_lost=True)
             self._host[...] = np.asarray(new)
             return
-        waits = getattr(program, "takes_pending", False) and is_recording()
         if self._view:
             owner = self._owner
             with owner._lock if owner._host is None else contextlib.nullcontext():
-                self._view.write(program(self._current if waits else self._value, *args, None))
+                self._view.write(program(self._given_to(program), *args, None))
             return
         with self._lock:
             if self._buffer is None:
                 _replace_in(self, program, args)
                 return
-            new = program(self._current if waits else self._value, *args, None)
+            new = program(self._given_to(program), *args, None)
             if is_traced(new):
                 _refuse_leak()
             if type(new) is Pending:
@@ -326,6 +354,37 @@ class Storage:
                 self._pending = None
             self._shared = False
             self._buffer = None  # the program knows of no room: from now on the array is exact
+
+    def _held(self) -> Memory | None:
+        """Return the value, or the buffer if there is one; None of a view, or of a buffer not used now."""
+        if self._view is not None:
+            return None
+        rows = self._rows()
+        if rows is not None:
+            return Memory(rows.memory, rows.count)
+        return Memory(self._current, None) if self._buffer is None else None
+
+    def _replace_by_line(self, line_of: Any, *args: Any) -> bool:
+        """Replace the value by ``line_of(value, *args)``, a line of a batch, or the buffer if there is one.
+
+        Return False if it is none, and nothing was replaced.
+        """
+        holder: Any = self if self._buffer is None else self._buffer
+        if holder._shared:
+            return False
+        new = line_of(self._current if holder is self else holder.memory, *args)
+        if new is None:
+            return False
+        if holder is not self:
+            with contextlib.suppress(AttributeError):
+                del self._value  # what was kept for reuse
+        _hold(holder, new)
+        return True
+
+    def _given_to(self, program) -> Any:
+        """Return the value that a program is given, which is pending if it takes such and statements wait."""
+        waits = getattr(program, "takes_pending", False) and is_recording()
+        return self._current if waits else self._value
 
     def _replace_part(self, program, part: Selection, new: Any) -> None:
         """Let a program such as `put` replace what is selected, in the buffer if there is one."""
@@ -376,9 +435,15 @@ def _write_waits(holder: Any, program, args) -> bool:
     new = program(before, *args, WAITS)
     if new is None:
         return False
+    if is_traced(new):
+        _refuse_leak()
+    _hold(holder, new)
+    return True
+
+
+def _hold(holder: Any, new: Any) -> None:
+    """Let an array or a buffer hold a new value, which may be pending."""
     if type(new) is not Pending:
-        if is_traced(new):
-            _refuse_leak()
         holder._value = new
         holder._pending = None
     elif holder._pending is None:
@@ -387,10 +452,10 @@ def _write_waits(holder: Any, program, args) -> bool:
     else:
         holder._pending = new
     holder._shared = False
-    return True
 
 
 _value_slot = Storage.__dict__["_value"]
+_MEMORY = frozenset(["_buffer", "_pending", "_value", "_view"])
 
 
 def copied_to_jax(host: np.ndarray) -> jax.Array:

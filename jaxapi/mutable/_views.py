@@ -14,7 +14,7 @@ from .._core import _parts
 from .._core._programs import compiled
 from ._batches import Pending, concrete, recorded, takes_pending
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, is_of_rows_alone, reshaped_rows, selected_rows
+from ._capacity._slices import has_many_rows, reshaped_rows, selected_rows
 from ._selection import Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
@@ -23,7 +23,7 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("component", "owner", "part", "reshaped")
+    __slots__ = ("component", "is_selection", "owner", "part", "reshaped")
 
     def __init__(
         self,
@@ -41,16 +41,13 @@ class View:
         self.part = part
         self.reshaped = reshaped
         self.component = component
+        # Whether it is what is selected of its owner, as it is there.
+        self.is_selection = part is not None and reshaped is None and component is None
 
     @property
     def is_whole(self) -> bool:
         """Whether it is all of its owner."""
         return self.part is None and self.reshaped is None and self.component is None
-
-    @property
-    def is_selection(self) -> bool:
-        """Whether it is what is selected of its owner, as it is there."""
-        return self.part is not None and self.reshaped is None and self.component is None
 
     @property
     def has_rows_as_columns(self) -> bool:
@@ -63,6 +60,11 @@ class View:
         if self.reshaped is not None:
             return self.reshaped
         return self.owner.shape if self.part is None else self.part.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        dtype = self.owner.dtype
+        return dtype if self.component is None else np.finfo(dtype).dtype
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
@@ -96,7 +98,7 @@ class View:
             return self.current()
         buffer = self.owner._buffer
         value = self.owner._current if buffer is None else buffer.memory
-        if part.is_all(value.shape):
+        if part.in_array(value.shape).is_all:
             return value
         return Part(value, part) if one_program_suffices(value) else self.current()
 
@@ -105,7 +107,7 @@ class View:
         part = self.part
         if part is None or self.owner._buffer is not None:
             return True
-        return self.reshaped is None and self.component is None and is_of_rows_alone(part, self.owner.shape)
+        return self.is_selection and part.in_array(self.owner._kept.shape).is_of_rows_alone
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""

@@ -19,16 +19,17 @@ from ._wrap import as_type, into, made
 __all__ = ["array_function", "array_ufunc", "made_of_shape"]  # beside the methods by their names
 
 # Functions whose first argument is the array.
-_SAME = """
+_NAMES_OF_SAME = """
 all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min
 nonzero prod ptp put ravel repeat round searchsorted std squeeze sum swapaxes take trace var
 """
+_SAME = frozenset(_NAMES_OF_SAME.split())
 
 
 def __getattr__(name):
     if name in _METHODS:
         return _METHODS[name]
-    if name in _SAME.split():
+    if name in _SAME:
         for place in (FUNCTIONS, UFUNCS, vars(_views), vars(_inplace)):
             if name in place:
                 return place[name]

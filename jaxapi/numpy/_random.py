@@ -23,7 +23,7 @@ from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, rows_of, wrap_rows
 from ..mutable._batches import Pending, is_recording, recorded
-from ..mutable._capacity._rows import Rows, is_possible, number_of, rows_in
+from ..mutable._capacity._rows import Rows, number_of, rows_in
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._samplers import OF_GAMMAS, ON_HOST_ALONE, SAMPLERS, Sampler, log_gamma
@@ -218,7 +218,7 @@ def _draws_by_position(key) -> bool:
 
 def _rows_to_draw(key, shape) -> int:
     """Return of how many rows a buffer is drawn, which many lengths share; 0 if none is."""
-    if not shape or not is_possible() or not _draws_by_position(key):
+    if not shape or not host_way.is_by_jax() or not _draws_by_position(key):
         return 0
     capacity = rows_in(shape[0])
     return capacity if capacity > shape[0] else 0

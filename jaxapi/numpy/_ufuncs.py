@@ -15,9 +15,9 @@ import jaxapi
 from .._core._dtypes import is_numpys, is_registered, refuse_complex, resolve_dtype, x64_for
 from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, written
+from ..mutable._array import NUMPY, Array, from_numpy, line_of_elements, may_have_room, written
 from ..mutable._at import AT
-from ..mutable._batches import concrete, takes_pending
+from ..mutable._batches import concrete, is_recording, takes_pending
 from ..mutable._capacity._calls import call_on_rows
 from ..mutable._capacity._functions import of_elements
 from ..mutable._capacity._writing import accumulate_rows
@@ -179,6 +179,10 @@ class ufunc:
                 return from_numpy(self._numpys(*operands), NUMPY, operands)
             except NotOnHost:
                 pass
+        if is_recording() and not kwargs and len(args) == self.nin:
+            made = line_of_elements(self._of_values, args, NUMPY)
+            if made is not None:
+                return made
         with mode_of(NUMPY):
             return self.by_jax(*args, **kwargs)
 

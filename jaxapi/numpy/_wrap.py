@@ -29,7 +29,7 @@ from ..mutable._batches import Pending, is_recording, lend
 from ..mutable._capacity._functions import may_wait, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
-from ..mutable._faces import in_numpys_dtypes
+from ..mutable._faces import mode_of
 from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
 from ..mutable._storage import duplicate_line
@@ -121,7 +121,6 @@ def in_numpys_way(name: str, numpys, function, is_new: bool = False):
     ``is_new`` is said of functions that make arrays of numbers, which go where JAX puts those.
     """
     is_numpys = host_way.is_default if is_new else host_way.is_eager
-    by_jax = in_numpys_dtypes(function)
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -132,7 +131,8 @@ def in_numpys_way(name: str, numpys, function, is_new: bool = False):
                 pass
             except TypeError as error:
                 raise error_of_several(error) or error from None
-        return by_jax(*args, **kwargs)
+        with mode_of(NUMPY):
+            return function(*args, **kwargs)
 
     return call
 
@@ -200,8 +200,7 @@ def ours(result, *given):
 def made(result, *given, is_scalar=False):
     """Return results as our arrays, without axes, too; one that is an argument as a copy of it."""
     for x in given:
-        is_on_device = isinstance(x, Array) and x._host is None and x._owner._host is None
-        if is_on_device and x._owner._holds(result):
+        if isinstance(x, Array) and x._host is None and x._owner._holds(result):
             return copied(x)
         if x is result and isinstance(x, jax.Array):
             return shared(x, NUMPY, is_scalar and not x.ndim)
@@ -440,7 +439,7 @@ def _form_of(name: str, parameter: str):
 
 
 def _positions(x):
-    return value_of(positions_in_list(x))
+    return _array_or_none(positions_in_list(x))
 
 
 def positions_in_list(x):

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, overload
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse
+import scipy
 
 from .._core._dtypes import x64_for
 from .._core._lengths import first_rows
@@ -59,14 +59,7 @@ from ._tree._tree import FLAT_FROM
 
 __all__ = ["KDTree"]
 
-SPARSE = {
-    "coo_array": sparse.coo_array,
-    "coo_matrix": sparse.coo_matrix,
-    "csr_array": sparse.coo_array,
-    "csr_matrix": sparse.coo_matrix,
-    "dok_array": sparse.coo_array,
-    "dok_matrix": sparse.coo_matrix,
-}
+SPARSE = ("coo_array", "coo_matrix", "csr_array", "csr_matrix", "dok_array", "dok_matrix")
 Weights: TypeAlias = ArrayLike | tuple[ArrayLike | None, ArrayLike | None]
 
 
@@ -1344,27 +1337,27 @@ class KDTree:
         max_distance: ArrayLike,
         p: float = 2.0,
         output_type: Literal["dok_matrix"] = "dok_matrix",
-    ) -> "sparse.dok_matrix[np.float64]": ...
+    ) -> "scipy.sparse.dok_matrix[np.float64]": ...
     @overload
     def sparse_distance_matrix(
         self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["dok_array"]
-    ) -> "sparse.dok_array[np.float64]": ...
+    ) -> "scipy.sparse.dok_array[np.float64]": ...
     @overload
     def sparse_distance_matrix(
         self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["coo_matrix"]
-    ) -> "sparse.coo_matrix[np.float64]": ...
+    ) -> "scipy.sparse.coo_matrix[np.float64]": ...
     @overload
     def sparse_distance_matrix(
         self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["coo_array"]
-    ) -> "sparse.coo_array[np.float64]": ...
+    ) -> "scipy.sparse.coo_array[np.float64]": ...
     @overload
     def sparse_distance_matrix(
         self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["csr_matrix"]
-    ) -> "sparse.csr_matrix[np.float64]": ...
+    ) -> "scipy.sparse.csr_matrix[np.float64]": ...
     @overload
     def sparse_distance_matrix(
         self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["csr_array"]
-    ) -> "sparse.csr_array[np.float64]": ...
+    ) -> "scipy.sparse.csr_array[np.float64]": ...
     @overload
     def sparse_distance_matrix(
         self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["dict"]
@@ -1431,7 +1424,8 @@ class KDTree:
             places = zip(entries["i"].tolist(), entries["j"].tolist(), strict=True)
             return dict(zip(places, entries["v"].tolist(), strict=True))
         shape = (self.n, other.n)
-        matrix = SPARSE[output_type]((entries["v"], (entries["i"], entries["j"])), shape=shape)
+        sparse = scipy.sparse.coo_array if output_type.endswith("array") else scipy.sparse.coo_matrix
+        matrix: Any = sparse((entries["v"], (entries["i"], entries["j"])), shape=shape)
         return matrix.asformat(output_type[:3])
 
     @overload

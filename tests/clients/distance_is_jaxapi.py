@@ -9,11 +9,14 @@ which they else compare as if they were numbers. Tests that cannot pass are expe
 reason given; one of them that passes is a failure (but where float32 is compared).
 """
 
+import types
+
 import pytest
 import scipy.spatial.distance
 from scipy_comparisons import pytest_configure  # noqa: F401  (which pytest calls)
 
 from jaxapi.spatial import distance
+from jaxapi.spatial.distance import _host
 
 SINGLE = "compares float32 with float64 to eight digits; here float32 stays float32"
 OBJECTS = "has objects or text, of which there are no jax arrays"
@@ -32,6 +35,11 @@ CANNOT = {
     "test_is_valid_dm_asymmetric_F": WRITES,
     "test_subsets[A4-B4-77098-expected4]": "expects the one of several equally far rows that a shuffle gives",
 }
+
+# SciPy's own functions, by which ours compute on the CPU, stay theirs.
+scipys_own = types.SimpleNamespace(cdist=scipy.spatial.distance.cdist, pdist=scipy.spatial.distance.pdist)
+spatial = types.SimpleNamespace(distance=scipys_own, cKDTree=scipy.spatial.cKDTree)
+_host.scipy = types.SimpleNamespace(spatial=spatial)
 
 for name in set(distance.__all__) & set(scipy.spatial.distance.__all__):
     setattr(scipy.spatial.distance, name, getattr(distance, name))

@@ -57,7 +57,7 @@ class Program:
     def statement(self, np, draw, arrays):
         first, second, target = draw.integers(len(arrays), size=3)
         x, y = arrays[first], arrays[second]
-        kind = draw.integers(9)
+        kind = draw.integers(12)
         if kind == 0:
             arrays[target] = getattr(np, draw.choice(self.UNARY))(np.abs(x)) + y
         elif kind == 1:
@@ -77,9 +77,20 @@ class Program:
         elif kind == 7:
             arrays[target] = x.copy()
             x[draw.integers(5), ...] = 2
-        else:
+        elif kind == 8:
             arrays[target] = np.where(x > y, x, y)
             arrays[target] -= x.T[:1].T
+        elif kind == 9:
+            near = x < draw.integers(3)
+            x[near] = getattr(np, draw.choice(self.UNARY))(np.abs(x[near])) * 2 + y[near]
+        elif kind == 10:
+            near = abs(y) < 1
+            kept = y[near]
+            y[:2] = 0.25
+            x[near] *= 0.5
+            arrays[target][near] = kept
+        else:
+            arrays[target] = x + np.tanh(x @ y.T) @ y / 16
 
 
 def numpy_generator(seed):
@@ -160,7 +171,25 @@ def positions(np, x, y):
     return places + np.argmax(x, axis=0) + np.fft.fftshift(y[0])
 
 
+def selected(np, x, y):
+    near = abs(x) < 1
+    count = np.zeros(x.shape, dtype=int)
+    count[near] += 1
+    x[near] = x[near] ** 2 + y[near] * 3
+    kept = -x[near]
+    x[0] = 7
+    y[near] *= 0.5
+    y[near] = kept + np.sqrt(abs(x[near])) * count.max()
+    return x + y + count
+
+
+def products(np, x, y):
+    return np.outer(x[0], y[1]) + (x @ y.T).dot(x)[:1] + np.vdot(x, y)
+
+
 WAITING = [
+    products,
+    selected,
     where_numbers,
     ufuncs_with_out,
     powers,
@@ -197,6 +226,115 @@ def test_statements_that_wait(statements, monkeypatch):
         np.testing.assert_allclose(made[-1], wanted, rtol=1e-14, atol=1e-14)
     np.testing.assert_array_equal(made[1], made[0])
     np.testing.assert_array_equal(made[2], made[0])
+
+
+def reversed_rest(np, x, y):
+    return x[x > 0][::-1] * 2
+
+
+def sorted_rest(np, x, y):
+    return np.sort(x[x > 0])[:3]
+
+
+def length_and_sum(np, x, y):
+    above = x[x > y]
+    return np.asarray([len(above), above.size, above.sum(), float(above[0])])
+
+
+def written_elements(np, x, y):
+    near = x > 0
+    above = x[near]
+    above[0] = 9.0
+    view = above[1:]
+    above += 1
+    x[near] = above
+    return np.concatenate([x.ravel(), view, above])
+
+
+def several_masks(np, x, y):
+    near = x > 0
+    above = x[near] + 1
+    near[0] = ~near[0]
+    x[near] = 3.0
+    y[~near] = y[~near] * above.mean()
+    return x * y
+
+
+def selected_of_selected(np, x, y):
+    above = x[x > 0]
+    above[above < 0.5] *= -1
+    return above + np.arange(above.size)
+
+
+def part_of_a_row(np, x, y):
+    x[1][x[1] > 0] = 5.0
+    columns = x.T
+    columns[columns < 0] = columns[columns < 0] * 2
+    return x + y[y > -9].reshape(y.shape)
+
+
+def integers_and_numbers(np, x, y):
+    whole = (x * 8).astype(np.int32)
+    near = whole > 2
+    whole[near] += 2
+    whole[near] = whole[near] % 5
+    x[near] = whole[near]
+    return x + whole
+
+
+ASKED = [
+    reversed_rest,
+    sorted_rest,
+    length_and_sum,
+    written_elements,
+    several_masks,
+    selected_of_selected,
+    part_of_a_row,
+    integers_and_numbers,
+]
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (40,), (24, 3)])  # of which the last two may have room
+@pytest.mark.parametrize("statements", ASKED, ids=lambda statements: statements.__name__)
+def test_what_a_mask_selects_is_read_where_it_is_asked_for(statements, shape):
+    if len(shape) == 1 and statements is part_of_a_row:
+        return
+    values = [numpy_generator(seed).standard_normal(shape) for seed in (1, 2)]
+    wanted = statements(np, *[value.copy() for value in values])
+    for _ in range(3):  # line by line, compiled as one, and that again
+        arrays = [jaxapi.numpy.asarray(value) * 1 for value in values]
+        made = statements(jaxapi.numpy, *arrays)
+        assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(np.asarray(made), wanted, rtol=1e-14)
+
+
+def test_what_a_mask_selects_is_refused_as_the_statement():
+    x = jaxapi.numpy.ones((3, 4)) * 2
+    near = x > 0
+    with pytest.raises(TypeError, match=r"[cC]annot cast|complex"):
+        x[near] += 1j
+    with pytest.raises(TypeError, match=r"complex"):
+        x[near] = x[near] * 1j
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        x[:2][near]
+    small = jaxapi.numpy.ones((3, 4), dtype=np.uint8)
+    with pytest.raises(OverflowError, match="out of bounds"):
+        small[near] += 300
+    np.testing.assert_array_equal(np.asarray(x), np.full((3, 4), 2.0))
+    np.testing.assert_array_equal(np.asarray(small), np.ones((3, 4)))
+
+
+def test_products_of_large_matrices_start_at_once():
+    x = jaxapi.numpy.ones((24, 24)) * 2
+    assert is_pending(x @ x)
+    large = jaxapi.numpy.ones((700, 700)) * 2
+    assert not is_pending(large @ large)
+
+
+def test_products_have_the_precision_that_is_on():
+    x = jaxapi.numpy.ones((24, 24)) * 2
+    with jax.default_matmul_precision("float32"):
+        assert not is_pending(x @ x)
 
 
 def test_two_numbers_have_the_dtype_of_numpys():

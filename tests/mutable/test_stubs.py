@@ -1,4 +1,4 @@
-"""The type stubs that are written when a wheel is built: every public name, each with its own signature."""
+"""The type stubs that make_stubs.py writes: every public name, each with its own signature."""
 
 import ast
 import importlib
@@ -6,10 +6,14 @@ import importlib.util
 import inspect
 import pathlib
 
+import jax
 import numpy as np
 import pytest
 
+import jaxapi
+
 SCRIPT = pathlib.Path(__file__).parents[2] / "make_stubs.py"
+PACKAGE = pathlib.Path(jaxapi.__file__).parent
 MODULES = {
     "mutable/__init__.pyi": "jaxapi.mutable",
     "mutable/fft.pyi": "jaxapi.mutable.fft",
@@ -34,6 +38,21 @@ def stubs():
 
 def test_every_file_is_of_a_module(stubs):
     assert set(stubs) == set(MODULES)
+
+
+def version(text):
+    return tuple(map(int, text.split(".")[:2]))
+
+
+@pytest.mark.skipif(
+    version(jax.__version__) < (0, 12) or version(np.__version__) < (2, 5),
+    reason="the stubs have the signatures of JAX 0.12 and NumPy 2.5",
+)
+def test_the_files_are_what_is_written_now(stubs):
+    files = {str(path.relative_to(PACKAGE)): path.read_text() for path in PACKAGE.rglob("*.pyi")}
+    assert sorted(files) == sorted(stubs)
+    changed = [name for name, text in stubs.items() if files[name] != text]
+    assert not changed, "python make_stubs.py writes them anew"
 
 
 def parameters_of(function):

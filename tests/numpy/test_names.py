@@ -41,8 +41,17 @@ def test_the_namespace_of_an_array_can_be_inspected():
 
 
 @pytest.mark.thorough
-def test_it_is_loaded_where_it_is_used():
-    code = "import sys, jaxapi; assert 'jaxapi.numpy' not in sys.modules; jaxapi.numpy.zeros(1)"
+def test_modules_are_loaded_where_they_are_used():
+    code = """
+import sys
+import jaxapi
+assert "jaxapi.numpy" not in sys.modules
+jaxapi.numpy.zeros(1)
+assert "jaxapi.spatial" not in sys.modules
+jaxapi.mutable.spatial.KDTree
+jaxapi.mutable.interpolate.RBFInterpolator
+assert not {"scipy.interpolate", "scipy.linalg", "scipy.sparse", "scipy.spatial"} & set(sys.modules)
+"""
     subprocess.run([sys.executable, "-c", code], check=True)
     assert set(dir(ours)) == set(ours.__all__)
 

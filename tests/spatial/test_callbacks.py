@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(jax.default_backend() != "cpu", reason="SciPy se
 def calls(monkeypatch):
     """Count the searches and the trees built."""
     count = {"searches": 0, "trees": 0}
-    search, build = _by_ckdtree.nearest_columns, _trees.cKDTree
+    search, build = _by_ckdtree.nearest_columns, scipy.spatial.cKDTree
 
     def counted(*args, **options):
         count["searches"] += 1
@@ -41,7 +41,7 @@ def calls(monkeypatch):
         return build(*args, **options)
 
     monkeypatch.setattr(_host._by_ckdtree, "nearest_columns", counted)
-    monkeypatch.setattr(_trees, "cKDTree", built)
+    monkeypatch.setattr(scipy.spatial, "cKDTree", built)
     _trees._kept.clear()
     return count
 

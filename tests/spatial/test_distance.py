@@ -39,6 +39,7 @@ def theirs(name, a, b, **options):
     return scipys.cdist(a, b, name, **options)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 @pytest.mark.daily("euclidean", "inner_product", "correlation", "hamming")
 @pytest.mark.parametrize("name", METRICS)
@@ -62,6 +63,7 @@ def test_matrices_and_vectors_are_scipys(name):
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 @pytest.mark.daily("hamming")
 @pytest.mark.parametrize("name", ["euclidean", "chebyshev", "minkowski", "correlation", "hamming", "dice"])
@@ -74,6 +76,7 @@ def test_more_coordinates_than_a_kernel_takes_at_once(name):
     np.testing.assert_allclose(distance.cdist(a, b, name, w=w, **options), expected, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.daily
 @pytest.mark.parametrize("name", METRICS)
 def test_float32_is_kept_and_accurate(name):
@@ -88,6 +91,7 @@ def test_float32_is_kept_and_accurate(name):
     assert jax.eval_shape(lambda a, b: distance.cdist(a, b, name, **options), *half).dtype == np.float16
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 def test_near_rows_are_as_exact_as_far_ones():
     a = RNG.normal(size=(20, 64)).astype(np.float32)
@@ -102,6 +106,7 @@ def test_near_rows_are_as_exact_as_far_ones():
     assert (abs(cosine - ((unit[0] - unit[1]) ** 2).sum(1) / 2) < 1e-12).all()  # 1 - cos would be off by 1e-7
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 def test_squares_neither_overflow_nor_vanish(scale):
     a, b = (A * scale).astype(np.float32), (B * scale).astype(np.float32)
@@ -113,6 +118,7 @@ def test_squares_neither_overflow_nor_vanish(scale):
     np.testing.assert_allclose(np.asarray(got, np.float64), expected, rtol=2e-6)
 
 
+@pytest.mark.usefixtures("by_either_way")
 def test_numbers_that_are_not_0_or_1():
     counts = [RNG.integers(0, 4, (3, 7)).astype(float) for _ in range(2)]
     for name in BOOLEAN:
@@ -121,6 +127,7 @@ def test_numbers_that_are_not_0_or_1():
         np.testing.assert_allclose(getattr(distance, name)(counts[0][0], counts[1][0]), expected, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 def test_degenerate_rows():
     zeros, ones = np.zeros((1, 3)), np.ones((1, 3))
@@ -200,6 +207,7 @@ def test_minkowski_distance_and_matrix():
         np.testing.assert_allclose(distance.minkowski_distance(A, B[:6], p), expected, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.daily
 def test_jensen_shannon():
     for options in ({}, {"base": 2.0}, {"axis": 1}, {"axis": 1, "keepdims": True}):

@@ -53,6 +53,7 @@ def rows_of(name, *rows):
     return [x > 0.6 for x in rows] if name in BOOLEAN else list(rows)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 @pytest.mark.daily("x32-inner_product-float32", "x32-braycurtis-float32", "x64-cosine")
 @pytest.mark.parametrize("dtype", [F32, F64])
@@ -80,6 +81,7 @@ def test_any_unit(name, dtype, x64):
         np.testing.assert_allclose(np.asarray(got)[diagonal], expected[:, :4].diagonal()[diagonal], **close)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 @pytest.mark.daily("seuclidean-float32")
 @pytest.mark.parametrize("dtype", [F32, F64])
@@ -96,6 +98,7 @@ def test_any_unit_by_default_variances(name, dtype):
         np.testing.assert_allclose(got, scipys.pdist(a, name), rtol=1e-4 if dtype == F32 else 1e-9)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.daily
 @pytest.mark.parametrize("dtype", [F32, F64])
 @pytest.mark.parametrize("name", ["euclidean", "seuclidean", "mahalanobis", "minkowski", "braycurtis"])
@@ -127,6 +130,7 @@ def test_weights_of_any_size(name, dtype):
     np.testing.assert_allclose(got, expected.diagonal(), rtol=rtol)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 @pytest.mark.daily("hamming-float64", "chebyshev-float32")
 @pytest.mark.parametrize("dtype", [F32, F64])
@@ -345,6 +349,7 @@ def test_one_sided_slopes_where_both_are_0(name):
     assert np.isfinite(by_u[3])  # an infinite slope counts 0
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 def test_jensen_shannon_of_proportional_vectors():
     with jax.enable_x64(True):
@@ -356,6 +361,7 @@ def test_jensen_shannon_of_proportional_vectors():
                 assert (jax.hessian(distance.jensenshannon)(u, v) == 0).all()
 
 
+@pytest.mark.usefixtures("by_either_way")
 def test_tiny_numbers_are_not_0():
     for dtype in (F32, F64):
         tiny = np.finfo(dtype).smallest_subnormal
@@ -367,6 +373,7 @@ def test_tiny_numbers_are_not_0():
             np.testing.assert_allclose(distance.cdist(u[None, :3], v[None, :3], name), expected)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 @pytest.mark.daily("chebyshev-float64")
 @pytest.mark.parametrize("dtype", [F32, F64])
@@ -396,6 +403,7 @@ def test_subnormal_rows(name, dtype):
     np.testing.assert_allclose(near.distances, np.take_along_axis(expected, order, axis=1), **close)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [F32, F64])
 def test_subnormal_numbers_beside_others(dtype):
@@ -537,6 +545,7 @@ FLAT = {
 }
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.parametrize("flat", FLAT)
 def test_covariance_without_inverse(flat):
     """It raises as in SciPy, also where rounding hides it, and is nan in a program."""

@@ -42,6 +42,7 @@ def test_euclidean_roots_in_programs_that_go_on(dtype):
     np.testing.assert_array_equal(distance.cdist(a, b), expected)
 
 
+@pytest.mark.usefixtures("by_either_way")
 @pytest.mark.thorough
 @pytest.mark.daily("float64-49")
 @pytest.mark.parametrize("length", [41, 49])

@@ -19,8 +19,10 @@ import numpy as np
 from ..._core._checks import collected_checks
 from ..._core._dtypes import default_dtype, resolve_dtype, x64_mode
 from ..._core._lengths import has_own_length
-from .._array import Array, wrap
-from .._batches import Pending, concrete, is_recording, lend
+from ..._core._traces import is_traced
+from .._array import Array, may_have_room, wrap
+from .._batches import Pending, concrete, is_recording, kind_of_array, lend
+from .._host_way import is_by_jax
 from .._selection import Part
 from ._dimensions import Bounds, Refused
 from ._programs import Inputs, Program, array_of
@@ -155,27 +157,88 @@ def call_on_rows(
     ``function`` takes and returns arrays of ours, and looks at no values. One that ``waits`` may be a line of
     a batch where all arrays are exact, too.
     """
+    if not is_by_jax():
+        return None
+    if waits and is_recording():
+        made = _repeated_call(function, module, args, kwargs)
+        if made is not None:
+            return made
     rooms: _Rooms = {}
     _find_rooms(args, rooms)
     if kwargs:
         _find_rooms(kwargs.values(), rooms)
-    if not rooms and not (waits and is_recording()):
+    precision = jax.config.jax_default_matmul_precision  # which a program of products has for good
+    if not rooms and not (waits and precision is None and is_recording()):
         return None
     try:
         for choice in _choices(tuple(dict.fromkeys([room.rows.count for room in rooms.values()]))):
             reader = _Reader(rooms, choice)
             statement = reader.read_call(function, module, args, kwargs)
-            program = _program(statement, reader.bounds, x64_mode())
+            program = _program(statement, reader.bounds, x64_mode(), precision)
             if program is not None:
+                if not rooms:
+                    _keep_exact(program, function, module, args, kwargs)
                 return program(choice.counts, reader.values)
     except _NeedsExactArrays:
         pass
     return None
 
 
-def call_on_values(function: Callable[..., Any], operands: tuple, module: str) -> Any:
-    """Return what a function of values makes of arrays of which some have room."""
-    return call_on_rows(_of_arrays(function, module), module, operands, {})
+# The programs of calls that wait, of exact arrays, by what is read of these in one look at each.
+_exact_programs: dict[Any, _StatementProgram] = {}
+
+
+def _repeated_call(function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Return what a call of exact arrays makes whose program is known; None for another one."""
+    values: list[Any] = []
+    key = _key_of_exact(function, module, args, kwargs, values)
+    program = None if key is None else _exact_programs.get(key)
+    return None if program is None else program((), values)
+
+
+def _keep_exact(
+    program: _StatementProgram,
+    function: Callable[..., Any],
+    module: str,
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> None:
+    """Keep the program of a call of exact arrays."""
+    key = _key_of_exact(function, module, args, kwargs, [])
+    if key is not None:
+        if len(_exact_programs) == _PROGRAMS_KEPT:
+            _exact_programs.clear()
+        _exact_programs[key] = program
+
+
+def _key_of_exact(
+    function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any], values: list[Any]
+) -> Any:
+    """Return what a program of exact arrays is kept by, and note their values; None for other arguments."""
+    key: list[Any] = [function, module, x64_mode(), jax.config.jax_default_matmul_precision]
+    for x in (*args, *kwargs, *kwargs.values()) if kwargs else args:
+        of = type(x)
+        if of is Array:
+            value = None if x._masked is not None or may_have_room(x) else x._current
+            if value is None or is_traced(value):
+                return None
+            values.append(value)
+            key.append(x._is_scalar)
+            key.append(value.kind if type(value) is Pending else kind_of_array(value))
+        elif of in _PLAIN:
+            key.append(of)
+            key.append(x)
+        else:
+            return None
+    return tuple(key)
+
+
+_PLAIN = frozenset([int, bool, str, type(None)])
+
+
+def call_on_values(function: Callable[..., Any], operands: tuple, module: str, waits: bool = False) -> Any:
+    """Return what a function of values makes of arrays, as `call_on_rows` does for one of arrays."""
+    return call_on_rows(_of_arrays(function, module), module, operands, {}, waits)
 
 
 @functools.cache
@@ -188,10 +251,10 @@ def _of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
 
 
 def _find_rooms(args: Iterable[Any], rooms: _Rooms) -> None:
-    """Keep the rows of arrays among arguments."""
+    """Keep the rows of arrays among arguments, where `is_by_jax`."""
     for x in args:
         if type(x) is Array:
-            rows = x._rows()
+            rows = x._rows_if_possible()
             is_transposed = rows is None and x._view is not None
             if is_transposed:
                 rows = rows_of_transpose(x)
@@ -217,12 +280,14 @@ def _choices(lengths: tuple[int, ...]) -> list[_Choice]:
 class _Reader:
     """Reads the arguments of a call: the values of arrays, and what stands for them."""
 
-    __slots__ = ("_choice", "_numbers_met", "_rooms", "bounds", "values")
+    __slots__ = ("_choice", "_numbers", "_numbers_met", "_rooms", "bounds", "values")
 
     def __init__(self, rooms: _Rooms, choice: _Choice):
         """Take the rows of arrays, and which have them."""
         self._rooms = rooms
         self._choice = choice
+        # Which number of rows a length is.
+        self._numbers = {length: number for number, length in enumerate(choice.counts)}
         self._numbers_met: set[int] = set()
         self.bounds = tuple([_bounds(rooms, count) for count in choice.counts])
         self.values: list[Any] = []
@@ -257,21 +322,17 @@ class _Reader:
         """Read an item of a sequence, such as a length of a shape; elsewhere integers are operands."""
         if type(x) is not int:
             return self._read(x)
-        number = None if self._choice.is_first_alone else self._number_of_length(x)
+        number = None if self._choice.is_first_alone else self._numbers.get(x)
         return _Option(int, x) if number is None else _Count(number)
 
     def _read_named(self, name: str, x: Any) -> Any:
         return self._read(_dtype(x) if name == "dtype" and type(x) is str else x)
 
-    def _number_of_length(self, length: int) -> int | None:
-        """Return which number of rows a length is; None if it is none."""
-        return self._choice.counts.index(length) if length in self._choice.counts else None
-
     def _read_array(self, x: Array) -> _Operand:
         room = self._rooms.get(id(x))
         if room is None:
             return self._read_value(_value_of(x), x._is_scalar)
-        number = self._number_of_length(room.rows.count)
+        number = self._numbers.get(room.rows.count)
         if number is None or (self._choice.is_first_alone and number in self._numbers_met):
             return self._read_value(x._value, is_scalar=False)
         return self._read_rows(room.rows.memory, number, room.is_transposed)
@@ -281,7 +342,7 @@ class _Reader:
         if not dtype_may_have_room(value.dtype) or getattr(value, "weak_type", False):
             raise _NeedsExactArrays
         if value.ndim and not self._choice.is_first_alone:
-            number = self._number_of_length(value.shape[0])
+            number = self._numbers.get(value.shape[0])
             if number is not None:
                 return self._read_rows(value, number, is_transposed=False)
         self.values.append(value)
@@ -331,8 +392,13 @@ def _same_nan(x: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=_PROGRAMS_KEPT)
-def _program(statement: _Statement, bounds: tuple[Bounds, ...], is_x64: bool) -> _StatementProgram | None:
-    """Return the program of a statement, in x64 mode or not; None where it needs exact arrays."""
+def _program(
+    statement: _Statement, bounds: tuple[Bounds, ...], is_x64: bool, precision: Any
+) -> _StatementProgram | None:
+    """Return the program of a statement, in x64 mode or not, and of JAX's precision that is on.
+
+    None is returned where it needs exact arrays.
+    """
     try:
         return _StatementProgram(statement, bounds)
     except Exception:  # of the function, which raises it for exact arrays, too, or of what is refused

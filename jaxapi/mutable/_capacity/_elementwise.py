@@ -24,42 +24,31 @@ def aligned(
     None is returned for operands that do not fit row by row: exact arrays are computed with, or refused.
     Values may be pending unless ``is_concrete`` is true.
     """
-    values = _aligned(operands, capacity)
-    return [concrete(x) for x in values] if is_concrete and values is not None else values
-
-
-def _aligned(operands: Sequence[Any], capacity: int | None) -> list[Any] | None:
     rows = [x for x in operands if type(x) is Rows]
     count = rows[0].count
     ndim = rows[0].memory.ndim
-    capacities = [x.memory.shape[0] for x in rows]
     if capacity is None:
-        capacity = max(capacities)
+        capacity = max([len(x.memory) for x in rows])
     for x in rows:
-        if x.count != count or x.memory.ndim != ndim or x.memory.shape[0] > capacity:
+        if x.count != count or x.memory.ndim != ndim or len(x.memory) > capacity:
             return None
-    if len(rows) == len(operands) and min(capacities) == capacity:
-        return [x.memory for x in rows]
     values = []
     for x in operands:
         if type(x) is Rows:
             values.append(with_rows(x.memory, capacity))
+        elif type(x) in _NUMBERS:
+            values.append(x)
         elif not _fits(x, count, ndim):
             return None
         else:
-            has_rows = _ndim_of(x) == ndim and len(x) == count
+            has_rows = x.ndim == ndim and len(x) == count
             values.append(with_rows(x, capacity) if has_rows else x)
-    return values
-
-
-def _ndim_of(x: Any) -> int:
-    """Return the number of axes of an operand."""
-    return x.ndim if type(x) is Pending else np.ndim(x)
+    return [concrete(x) for x in values] if is_concrete else values
 
 
 def _fits(x: Any, count: int, ndim: int) -> bool:
-    """Whether an operand is a number, or an array with a row for each row that counts, or one for all."""
-    if type(x) in _NUMBERS or isinstance(x, np.generic):
+    """Whether an operand has no axes, or a row for each row that counts, or one for all."""
+    if isinstance(x, np.generic):
         return True
     if type(x) is Pending:
         return x.ndim < ndim or (x.ndim == ndim and len(x) in (1, count))
@@ -83,7 +72,8 @@ def computed(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         made = statement(function, values)
     except (TypeError, ValueError, OverflowError):
         return None
-    count = next(x.count for x in operands if type(x) is Rows)
+    rows = [x for x in operands if type(x) is Rows]
+    count = rows[0].count
     if isinstance(made, tuple):
         return tuple([Rows(_apart(part, values), count) for part in made])
     return Rows(_apart(made, values), count)

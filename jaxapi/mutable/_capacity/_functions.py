@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._array import Array, may_have_room, rows_of, wrap_rows
+from .._array import Array, contents_of, rows_of, wrap_rows
+from .._host_way import is_by_jax
 from ._calls import call_on_rows
 from ._elementwise import computed
 from ._matrices import MATRICES
-from ._rows import is_possible
 from ._selecting import MAKING_ROOM, TAKES
 from ._transposes import computed_of_transposes, rows_of_transpose
 
@@ -41,10 +41,9 @@ solve svd svdvals trace
 # Those whose programs depend on more around them, or that check values: they are no lines of a batch.
 _AT_ONCE = """
 allclose array_equal array_equiv average broadcast_arrays choose convolve corrcoef correlate cov cross
-digitize dot einsum histogram2d histogramdd inner interp kron matmul matvec multi_dot nanargmax nanargmin
-nanpercentile nanquantile norm outer packbits percentile polyval quantile ravel_multi_index repeat
-sliding_window_view take take_along_axis tensordot trapezoid unravel_index vander vdot vecdot vecmat
-vector_norm
+digitize einsum histogram2d histogramdd interp kron multi_dot nanargmax nanargmin nanpercentile nanquantile
+norm packbits percentile polyval quantile ravel_multi_index repeat sliding_window_view take take_along_axis
+trapezoid unravel_index vander vector_norm
 """
 
 
@@ -55,23 +54,15 @@ def may_wait(name: str) -> bool:
 
 def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], module: str) -> Any:
     """Return what a function of each element makes of arrays with room; None where it needs exact ones."""
-    if kwargs or not is_possible():
+    if kwargs or not is_by_jax():
         return None
-    rows_of_args = [rows_of(x) for x in args]
-    has_rows = False
-    has_transpose = False
-    for x, rows in zip(args, rows_of_args, strict=True):
-        has_rows = has_rows or rows is not None
-        is_view = rows is None and may_have_room(x)
-        has_transpose = has_transpose or (is_view and rows_of_transpose(x) is not None)
+    views = [x for x in args if type(x) is Array and x._view is not None]
+    has_transpose = views and any(rows_of(x) is None and rows_of_transpose(x) is not None for x in views)
     made = computed_of_transposes(function, args, module) if has_transpose else None
-    if made is not None or not has_rows:
+    contents = contents_of(args) if made is None else None
+    if contents is None:
         return made
-    operands = []
-    for x, rows in zip(args, rows_of_args, strict=True):
-        exact_operand = x._current if isinstance(x, Array) and rows is None else x
-        operands.append(exact_operand if rows is None else rows)
-    made = computed(function, operands)
+    made = computed(function, contents)
     if isinstance(made, tuple):
         return tuple([wrap_rows(rows, module) for rows in made])
     return None if made is None else wrap_rows(made, module)
@@ -122,7 +113,7 @@ def _selecting_way(function: Callable[..., Any], module: str) -> Callable[[tuple
     def way(args, kwargs):
         if not isinstance(args[0], Array) or not names.issuperset(kwargs) or len(args) > len(names):
             return None
-        return function(*args, module=module, **kwargs) if is_possible() else None
+        return function(*args, module=module, **kwargs) if is_by_jax() else None
 
     return way
 
@@ -143,7 +134,7 @@ def way_by_implementation(
     most = min(_most_positional(implementation), _most_positional(function))
 
     def way(args, kwargs):
-        if not names.issuperset(kwargs) or len(args) > most or not is_possible():
+        if not names.issuperset(kwargs) or len(args) > most or not is_by_jax():
             return None
         return implementation(*args, module=module, **kwargs)
 

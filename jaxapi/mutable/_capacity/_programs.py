@@ -18,7 +18,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from .._array import wrap, wrap_rows
-from .._batches import of_rows, recorded
+from .._batches import Pending, of_rows, recorded
 from .._storage import duplicate
 from ._dimensions import Bounds, Dimension, Refused, UnknownCounts
 from ._interpreter import evaluate, mentions_dimension
@@ -101,7 +101,7 @@ class Program:
         """
         with x64_for(*self._dtypes):
             made = self._compiled(*map(number_of, counts), *values)
-        if counts:
+        if counts and Pending in map(type, made):
             for value in made:
                 of_rows(value)
         if True in self._are_passed_on:

@@ -35,20 +35,18 @@ __all__ += [
     "dtype_may_have_room",
     "empty_rows",
     "filled_memory",
-    "has_int32_positions",
     "is_exact",
-    "is_possible",
     "least_rows_with_room",
     "number_of",
     "rows_in",
 ]
-__all__ += ["rows_of_host", "takes_room", "with_rows"]
+__all__ += ["are_worth_room", "rows_of_host", "takes_room", "with_rows"]
 
 EXACT_UP_TO = 16  # rows
 # What functions raise of arguments. On a buffer that is silenced: exact arrays raise it, with their shapes.
 OF_ARGUMENTS = (IndexError, NotImplementedError, OverflowError, TypeError, ValueError)
 _INT32 = np.dtype(np.int32)
-_NARROW = frozenset([np.dtype(letter) for letter in "?bBhHiIefF"])  # NumPy's of up to 32 bits
+_WITH_ROOM = WIDE | {np.dtype(letter) for letter in "?bBhHiIefF"}  # NumPy's numbers and booleans
 _INT32_MAX = np.iinfo(np.int32).max
 
 
@@ -87,12 +85,13 @@ class Rows:
 
 
 class Buffer:
-    """The buffer that an array holds, and writes replace.
+    """The buffer that an array holds, and writes replace; the rows that count, and their dtype, stay.
 
-    ``_value`` is empty while another thread writes: see __getattr__.
+    It is made of rows that `are_worth_room`. ``_value`` is empty while another thread writes: see
+    __getattr__.
     """
 
-    __slots__ = ("_lock", "_pending", "_shared", "_value", "count")
+    __slots__ = ("_lock", "_pending", "_shared", "_value", "count", "dtype", "shape")
 
     _pending: Pending | None  # the value, where _value is empty
     _value: jax.Array
@@ -103,11 +102,14 @@ class Buffer:
         self._lock = threading.RLock()
         self._pending = None
         self._shared = False
+        memory = rows.memory
         self.count = rows.count
-        if type(rows.memory) is Pending:
-            self._pending = of_rows(rows.memory)
+        self.shape = (rows.count, *memory.shape[1:])  # of what counts
+        self.dtype = memory.dtype
+        if type(memory) is Pending:
+            self._pending = of_rows(memory)
         else:
-            self._value = rows.memory
+            self._value = memory
 
     if not TYPE_CHECKING:
 
@@ -129,14 +131,10 @@ class Buffer:
         pending = self._pending
         return self._value if pending is None else pending
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of what counts."""
-        return (self.count, *self.memory.shape[1:])
-
     def rows(self) -> Rows:
         """Return the rows as they are now."""
-        return Rows(self.memory, self.count)
+        pending = self._pending
+        return Rows(self._value if pending is None else pending, self.count)
 
     def exact(self) -> jax.Array:
         """Return what counts; the next write leaves the memory to that."""
@@ -157,11 +155,6 @@ def _exact(value: jax.Array, count: int) -> jax.Array:
 _value_slot = Buffer.__dict__["_value"]
 
 
-def is_possible() -> bool:
-    """Whether arrays may have room: JAX computes, in no transformation and no mesh, and checks nothing."""
-    return host_way.is_by_jax()
-
-
 def is_exact(count: float) -> bool:
     """Whether so few rows have no room."""
     return count <= EXACT_UP_TO
@@ -174,7 +167,7 @@ def least_rows_with_room() -> int:
 
 def rows_in(count: int) -> int:
     """Return how many rows a buffer has in which so many count."""
-    return count if is_exact(count) else capacity_for(count, KEPT)
+    return count if count <= EXACT_UP_TO else capacity_for(count, KEPT)
 
 
 def number_of(rows: int) -> jax.Array:
@@ -184,7 +177,7 @@ def number_of(rows: int) -> jax.Array:
 
 def dtype_may_have_room(dtype: np.dtype) -> bool:
     """Whether arrays of a dtype may have room: one of NumPy's numbers or booleans."""
-    return dtype in _NARROW or dtype in WIDE
+    return dtype in _WITH_ROOM
 
 
 def compiled_in_width(
@@ -215,9 +208,10 @@ def as_default_integers(made: jax.Array) -> jax.Array:
     return made if made.dtype == dtype else made.astype(dtype)
 
 
-def has_int32_positions(value: Any) -> bool:
-    """Whether there are elements, of which each has an int32 for its position."""
-    return 0 < value.size <= _INT32_MAX
+def are_worth_room(rows: Rows) -> bool:
+    """Whether an array of rows has room: they are many, and each element has an int32 for its position."""
+    memory = rows.memory
+    return rows.count > EXACT_UP_TO and memory.dtype in _WITH_ROOM and 0 < memory.size <= _INT32_MAX
 
 
 def _buffer_has_int32_positions(size: int) -> bool:
@@ -229,7 +223,7 @@ def takes_room(value: Any) -> bool:
     """Whether a value is an array on one device, of numbers whose dtype is no weak one."""
     if not isinstance(value, (jax.Array, Pending)) or is_traced(value) or not value.ndim:
         return False
-    if not dtype_may_have_room(value.dtype) or value.weak_type or not has_int32_positions(value):
+    if value.dtype not in _WITH_ROOM or value.weak_type or not 0 < value.size <= _INT32_MAX:
         return False
     if isinstance(value, Pending):
         return True
@@ -240,7 +234,7 @@ def rows_of_host(host: np.ndarray, sharding: Any = None) -> Rows | None:
     """Return a buffer with a copy of the host's memory; None where all of it counts."""
     count = host.shape[0] if host.ndim else 0
     capacity = rows_in(count)
-    if capacity == count or not _buffer_has_int32_positions(host.size) or not dtype_may_have_room(host.dtype):
+    if capacity == count or host.dtype not in _WITH_ROOM or not _buffer_has_int32_positions(host.size):
         return None
     room = aligned_empty((capacity, *host.shape[1:]), host.dtype)
     room[:count] = host
@@ -258,7 +252,7 @@ def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
     capacity = rows_in(count)
     if capacity == count or not _buffer_has_int32_positions(math.prod(lengths)):
         return None
-    if not dtype_may_have_room(dtype) or not is_possible():
+    if not dtype_may_have_room(dtype) or not host_way.is_by_jax():
         return None
     return Rows(filled_memory(0, (capacity, *lengths[1:]), dtype), count)
 
@@ -285,7 +279,12 @@ def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Ro
     is_too_low = dtype.kind == "u" and last < 0
     if is_large or is_too_low or dtype.itemsize < 4:
         return None  # the numbers behind those that count may not be ones of the dtype
-    if capacity == count or dtype.kind not in "ifu" or not dtype_may_have_room(dtype) or not is_possible():
+    if (
+        capacity == count
+        or dtype.kind not in "ifu"
+        or not dtype_may_have_room(dtype)
+        or not host_way.is_by_jax()
+    ):
         return None
     if start == 0 and step == 1:
         with x64_for(dtype):

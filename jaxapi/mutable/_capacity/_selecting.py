@@ -13,12 +13,13 @@ import jaxapi
 
 from ..._core._devices import in_host_memory
 from ..._core._dtypes import as_indices, default_dtype, x64_for
-from ..._core._lengths import KEPT, has_own_length
+from ..._core._lengths import KEPT, has_own_length, lie_on_one_device
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
 from .._array import NUMPY, Array, reshaped, rows_of, unwrap, wrap, wrap_rows
 from .._batches import Pending, concrete, continued, is_recording, lend
+from .._host_way import is_by_jax
 from .._indexing import (
     check_indices,
     index_along,
@@ -34,7 +35,6 @@ from ._rows import (
     OF_ARGUMENTS,
     Rows,
     compiled_in_width,
-    is_possible,
     number_of,
     rows_of_host,
     takes_room,
@@ -49,17 +49,17 @@ _filled = compiled_in_width(filled, continued, static_argnums=2)
 _UNIQUE_VALUES = ("values",)
 
 
-def content_of(x: Any) -> Rows | jax.Array | None:
-    """Return an array's rows, or its value if that is one of which rows can be made."""
+def content_of(x: Any) -> Any:
+    """Return an array's rows, or its value if that is one of which rows can be made, where `is_by_jax`."""
     content = current_content_of(x)
-    return concrete(content)
+    return content.value() if type(content) is Pending else content
 
 
 def current_content_of(x: Any) -> Rows | jax.Array | Pending | None:
     """Return the same, which may be pending."""
     if not isinstance(x, Array):
         return x if takes_room(x) else None
-    rows = x._rows()
+    rows = x._rows_if_possible()
     if rows is not None:
         return rows
     value = x._current
@@ -95,30 +95,40 @@ def _capacity_of(*contents: Any) -> int:
 
 def read_by_array(x: Array, key: Any) -> Any:
     """Return ``x[key]`` for a mask of the first axes, or positions along the first one; None for others."""
-    if not is_possible() or not getattr(key, "ndim", 0) or not x.ndim:
+    known = key._kept if type(key) is Array else key
+    kind = known.dtype.kind
+    key_shape = known.shape
+    shape = x._kept.shape
+    if kind not in "biu" or not key_shape or not shape or not is_by_jax():
         return None
-    if key.dtype == bool:
-        return _selected(x, key)
-    return _gathered(x, key) if key.dtype.kind in "iu" else None
+    if kind != "b":
+        return _gathered(x, key)
+    return _selected(x, key) if key_shape == shape[: len(key_shape)] else None
 
 
 def _selected(x: Array, mask: Any) -> Any:
-    if mask.ndim > x.ndim or mask.shape != x.shape[: mask.ndim]:
-        return None
-    own = content_of(x)
-    chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
+    own = current_content_of(x)
+    chosen = mask if isinstance(mask, np.ndarray) else current_content_of(mask)
     if own is None or chosen is None:
         return None
-    capacity = _capacity_of(own, chosen)
-    value = value_of_content(own, capacity)
-    is_true = value_of_content(chosen, capacity, "zero")
-    if not has_own_length(value, is_true):
+    value = _memory_of(own)
+    is_true = _memory_of(chosen)
+    if not lie_on_one_device(value, is_true):
         return None
     if reads_on_host(value, is_true):
-        rows, host_mask = on_host(value_of_content(own), value_of_content(chosen))
-        return _of_host(rows[: len(own)][host_mask[: len(chosen)]], value, x._module)
+        count = len(own)
+        rows, host_mask = on_host(value, is_true)
+        return _of_host(rows[:count][host_mask[:count]], value, x._module)
+    capacity = max(len(value), len(is_true))
+    value = with_rows(value, capacity)
+    is_true = value_of_content(chosen, capacity, "zero")
     count, buffer = selected_in_buffer(value, is_true)
     return wrap_rows(Rows(buffer, count), x._module)
+
+
+def _memory_of(content: Any) -> Any:
+    """Return an array's buffer, or the value of an exact array."""
+    return concrete(content.memory if type(content) is Rows else content)
 
 
 def _of_host(host: np.ndarray, value: jax.Array, module: str) -> Any:
@@ -142,8 +152,9 @@ def _gathered(x: Array, positions: Any) -> Any:
     if not lie_together(value, where):
         return None
     count = places.count if isinstance(places, Rows) else None
-    check_indices(where, 0, x.shape[0], count)
-    made = _taken(value, index_along(where, x.shape[0]), number_of(x.shape[0]))
+    size = x.shape[0]
+    check_indices(where, 0, size, count)
+    made = _taken(value, index_along(where, size), number_of(size))
     return wrap(made, x._module) if count is None else wrap_rows(Rows(made, count), x._module)
 
 
@@ -202,7 +213,7 @@ def _positions_along(k: Any, axis: int, size: int, module: str) -> Any:
 
 def read_at(x: Array, key: Any) -> Any:
     """Return what is at positions, of an array with room or by such positions; None for another key."""
-    if not is_possible():
+    if not is_by_jax():
         return None
     positions = positions_of_key(x, key)
     if positions is None or (rows_of(x) is None and not any(isinstance(k, Rows) for k in positions.indices)):

@@ -11,6 +11,7 @@ from ..._core._constants import positions as positions_of
 from ..._core._dtypes import refuse_complex, x64_for
 from .._array import Array
 from .._batches import concrete, is_recording, lend, takes_pending
+from .._host_way import is_by_jax
 from .._indexing import (
     check_indices,
     count_of_mask,
@@ -20,7 +21,7 @@ from .._indexing import (
     write_mask,
 )
 from .._selection import Part, Selection, compiled_pair, put, values_for
-from ._rows import Rows, is_possible, rows_in, takes_room, with_rows
+from ._rows import Rows, rows_in, takes_room, with_rows
 from ._selecting import (
     Positions,
     current_content_of,
@@ -115,7 +116,7 @@ def write_number(array: Array, selection: Selection, number: complex) -> bool:
     """
     count = len(selection.ranges[0])
     is_of_few_lengths = rows_in(count) == count or count == array.shape[0]
-    if array._view or is_of_few_lengths or not is_possible():
+    if array._view or is_of_few_lengths or not is_by_jax():
         return False
     value = array._current
     if not takes_room(value) or not is_of_rows_alone(selection, value.shape):
@@ -140,14 +141,15 @@ def _window(positions: range, value: jax.Array) -> int:
     return len(value) if has_gaps else min(rows_in(len(positions)), len(value))
 
 
-def write_where(array: Array, mask: Any, new: Any) -> bool:
+def write_where(array: Array, mask: Any, new: Any, has_room: bool) -> bool:
     """Write where a mask of the first axes is True, if the array or what is written to it has a buffer.
 
-    False is returned where exact arrays are needed.
+    ``has_room`` says whether the array has one now. False is returned where exact arrays are needed.
     """
-    if not getattr(mask, "ndim", 0) or mask.dtype != bool or mask.shape != array.shape[: mask.ndim]:
+    shape = array.shape
+    mask_shape = mask.shape
+    if not mask_shape or mask.dtype.kind != "b" or mask_shape != shape[: len(mask_shape)]:
         return False
-    has_room = array._has_room()
     value = array._current_with_room if has_room else array._current  # which is written to
     given = _given(new, value)
     capacity = len(value)
@@ -160,7 +162,7 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
     if chosen is None:
         return False
     is_true = current_value_of_content(chosen, capacity, "zero")
-    axes_behind = array.ndim - mask.ndim
+    axes_behind = len(shape) - len(mask_shape)
     has_value_per_true = len(given.shape) > axes_behind and given.shape[-axes_behind - 1] != 1
     if has_value_per_true:
         is_true = concrete(is_true)  # to be counted
@@ -179,7 +181,7 @@ def write_at(array: Array, key: Any, new: Any) -> bool:
     False is returned where exact arrays are needed.
     """
     has_room = array._has_room()
-    if not has_room and (array._view is not None or not is_possible() or not takes_room(array._value)):
+    if not has_room and (array._view is not None or not is_by_jax() or not takes_room(array._value)):
         return False
     positions = positions_of_key(array, key)
     shape = None if positions is None else _shape_of_indices(positions)

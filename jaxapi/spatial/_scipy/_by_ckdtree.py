@@ -18,8 +18,7 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.spatial import cKDTree
+import scipy
 
 from ..._interop import aligned_empty
 from .._answers import Answer, FoundNeighbors
@@ -379,7 +378,9 @@ def _counts_by_pairs(trees: SciPyTrees, x, radius, search: Search) -> np.ndarray
 
     def count_part(part):
         queries = order[part]
-        query_tree = cKDTree(tree.queries(x[queries]).x, balanced_tree=False, compact_nodes=False)
+        query_tree = scipy.spatial.cKDTree(
+            tree.queries(x[queries]).x, balanced_tree=False, compact_nodes=False
+        )
         found = _entries(tree.tree, query_tree, reach, search)
         counts[queries] = np.bincount(found["j"], minlength=len(queries))
 
@@ -491,13 +492,15 @@ def _all_within(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: 
 
 def _all_within_one_radius(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: Search) -> _Found:
     """Do it without Python lists, which SciPy can for a single radius."""
-    query_tree = cKDTree(queries.x, balanced_tree=False, compact_nodes=False)
+    query_tree = scipy.spatial.cKDTree(queries.x, balanced_tree=False, compact_nodes=False)
     found = _entries(tree.tree, query_tree, reach, search)
     by_query = grouped(found["j"], found["i"], found["v"], (len(queries.x), tree.n))
     return _Found(by_query.indptr.astype(np.int64), by_query.indices, queries.distances(by_query.data))
 
 
-def _entries(tree: cKDTree, other_tree: cKDTree, reach: Reach, search: Search) -> np.ndarray:
+def _entries(
+    tree: "scipy.spatial.cKDTree", other_tree: "scipy.spatial.cKDTree", reach: Reach, search: Search
+) -> np.ndarray:
     """Return SciPy's `sparse_distance_matrix` of distances within a radius, in the units of the trees."""
     farthest = reach.farthest * (1 + SLACK)
     found = tree.sparse_distance_matrix(other_tree, farthest, p=search.p, output_type="ndarray")
@@ -508,7 +511,7 @@ def _entries(tree: cKDTree, other_tree: cKDTree, reach: Reach, search: Search) -
 
 def grouped(groups, columns, values, shape):
     """Return values by group, within a group in the order they came: one counting sort."""
-    entries = coo_array((values, (groups, columns)), shape=shape)
+    entries = scipy.sparse.coo_array((values, (groups, columns)), shape=shape)
     entries.has_canonical_format = True  # nothing comes twice, so that it need not be sorted and summed up
     return entries.tocsr()
 
@@ -658,7 +661,7 @@ def _sum_of_pairs(tree: ScaledTree, other_tree: ScaledTree, reach: Reach, weight
     pair_count = tree.tree.count_neighbors(other_tree.tree, reach.farthest, p=search.p)
     pieces = max(1, min(int(pair_count) // _PIECE, tree.n))
     for part in np.array_split(tree.tree.indices, pieces):  # which are near each other
-        part_tree = cKDTree(tree.tree.data[part], boxsize=tree.tree.boxsize)
+        part_tree = scipy.spatial.cKDTree(tree.tree.data[part], boxsize=tree.tree.boxsize)
         found = _entries(part_tree, other_tree.tree, reach, search)
         if weights:
             total += (weights[0][part[found["i"]]] * weights[1][found["j"]]).sum()

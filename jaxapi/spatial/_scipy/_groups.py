@@ -10,9 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
+import scipy
 
 from ._reach import SLACK, Reach, counts_of_pairs, distances_between
 from ._threads import unhindered
@@ -41,27 +39,27 @@ class Points:
         """Return some of the points."""
         return Points(self.coordinates[rows], self.p, self.boxsize)
 
-    def tree(self) -> cKDTree:
+    def tree(self) -> "scipy.spatial.cKDTree":
         """Return SciPy's tree of the points."""
-        return cKDTree(self.coordinates, balanced_tree=False, boxsize=self.boxsize)
+        return scipy.spatial.cKDTree(self.coordinates, balanced_tree=False, boxsize=self.boxsize)
 
-    def nearest(self, tree: cKDTree, rows, k, bound: float = np.inf, workers: int = -1):
+    def nearest(self, tree: "scipy.spatial.cKDTree", rows, k, bound: float = np.inf, workers: int = -1):
         """Return distances and numbers of neighbors in a tree, nearer than a bound; `k` as SciPy's."""
         x = self.coordinates[rows]
         return unhindered(tree.query, x, k, p=self.p, distance_upper_bound=bound, workers=workers)
 
-    def counts(self, tree: cKDTree, rows, radius: float):
+    def counts(self, tree: "scipy.spatial.cKDTree", rows, radius: float):
         """Return how many points of a tree SciPy finds within a radius of each of some rows."""
         x = self.coordinates[rows]
         options: dict[str, Any] = {"p": self.p, "eps": -SLACK, "return_length": True, "workers": -1}
         return unhindered(tree.query_ball_point, x, radius, **options)
 
-    def pairs(self, tree: cKDTree, reach: Reach) -> "Edges":
+    def pairs(self, tree: "scipy.spatial.cKDTree", reach: Reach) -> "Edges":
         """Return the pairs of points of a tree within a radius."""
         edges = Edges(*tree.query_pairs(reach.of_pairs, p=self.p, output_type="ndarray").T)
         return self.no_longer(edges, reach) if reach.has_any_border else edges
 
-    def few_pairs(self, tree: cKDTree, reach: Reach) -> "Edges | None":
+    def few_pairs(self, tree: "scipy.spatial.cKDTree", reach: Reach) -> "Edges | None":
         """Return the pairs within a radius; None where they are so many that their list does not pay."""
         if tree.n <= MANY:
             return self.pairs(tree, reach)
@@ -80,7 +78,9 @@ class Points:
         ends = self.coordinates[edges.sources], self.coordinates[edges.targets]
         return edges.kept(distances_between(*ends, self.p, self.boxsize) <= reach.radius)
 
-    def pairs_between(self, reach: Reach, rows, other_rows, other_tree: cKDTree | None = None) -> "Edges":
+    def pairs_between(
+        self, reach: Reach, rows, other_rows, other_tree: "scipy.spatial.cKDTree | None" = None
+    ) -> "Edges":
         """Return the pairs of some rows and others within a radius."""
         tree = self.of(rows).tree()
         other_tree = other_tree or self.of(other_rows).tree()
@@ -107,9 +107,9 @@ class Edges(NamedTuple):
 
 def joined(n: int, sources, targets) -> tuple[int, np.ndarray]:
     """Return how many components n rows have with these edges, and their labels by lowest row."""
-    graph = coo_array((np.ones(len(sources)), (sources, targets)), shape=(n, n))
+    graph = scipy.sparse.coo_array((np.ones(len(sources)), (sources, targets)), shape=(n, n))
     graph.has_canonical_format = True  # twice the same edge need not be found and summed up
-    return connected_components(graph.tocsr(), directed=False)
+    return scipy.sparse.csgraph.connected_components(graph.tocsr(), directed=False)
 
 
 class EqualPoints(NamedTuple):
@@ -168,7 +168,9 @@ def components(points: Points, reach: Reach) -> tuple[int, np.ndarray]:
     return _components_of_dense(points, tree, reach)
 
 
-def _components_of_dense(points: Points, tree: cKDTree, reach: Reach) -> tuple[int, np.ndarray]:
+def _components_of_dense(
+    points: Points, tree: "scipy.spatial.cKDTree", reach: Reach
+) -> tuple[int, np.ndarray]:
     """Return the components of points without copies, and labels.
 
     The nearest of each point join most of a dense cloud. Who has fewer has no others; of the rest whole
@@ -272,7 +274,7 @@ def _numbered(is_core, label, borders: Iterable[Edges]) -> np.ndarray:
     return labels
 
 
-def _cores(points: Points, tree: cKDTree, reach: Reach, min_samples: int, weights):
+def _cores(points: Points, tree: "scipy.spatial.cKDTree", reach: Reach, min_samples: int, weights):
     """Return which points have enough neighbors within the radius, by weight where there are weights."""
     n = len(points)
     if weights is not None:

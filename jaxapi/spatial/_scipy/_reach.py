@@ -10,7 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 __all__ = ["SLACK", "Reach", "beyond", "counts_of_pairs", "distances_between", "longest_within"]
 
@@ -111,7 +111,9 @@ def _is_even(radius: np.ndarray) -> np.ndarray:
     return np.atleast_1d(radius).view(np.uint32).reshape(radius.shape) & 1 == 0
 
 
-def counts_of_pairs(tree: cKDTree, other_tree: cKDTree, radii, p: float) -> np.ndarray:
+def counts_of_pairs(
+    tree: "scipy.spatial.cKDTree", other_tree: "scipy.spatial.cKDTree", radii, p: float
+) -> np.ndarray:
     """Return how many pairs of points of two trees SciPy finds within each of some radii (R,).
 
     It is asked how many lie between one radius and the next, for which it bisects the radii. Asked for all

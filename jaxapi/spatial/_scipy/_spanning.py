@@ -8,7 +8,7 @@ tell that edge for certain, its points search those of other components.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from ._groups import ROUNDING, EqualPoints, Points, joined
 
@@ -298,5 +298,5 @@ class _Frontier(NamedTuple):
 class _Others(NamedTuple):
     """A tree over the points of some rows."""
 
-    tree: cKDTree
+    tree: "scipy.spatial.cKDTree"
     rows: np.ndarray

@@ -12,7 +12,7 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from .._arrays import NOT_FINITE
 from .._tree._metric import wrap
@@ -146,7 +146,7 @@ class ScaledTree(NamedTuple):
     """SciPy's tree over points times ``2**exponent``."""
 
     trees: "SciPyTrees"  # over the same points in any unit; this is one of them
-    tree: cKDTree
+    tree: "scipy.spatial.cKDTree"
     n: int  # points in the tree; and the number that SciPy gives a neighbor that there is not
     p: float  # for which the units are
     exponent: int
@@ -216,7 +216,7 @@ class SciPyTrees:
         self._rows: np.ndarray | None = None
         if not finite.all():
             self._rows = np.append(np.flatnonzero(finite.all(axis=1)), self.n)
-        self._trees: dict[int, cKDTree] = {}  # by the exponent of their units
+        self._trees: dict[int, scipy.spatial.cKDTree] = {}  # by the exponent of their units
         self._by_order: dict[float, ScaledTree] = {}
 
     @property
@@ -255,7 +255,7 @@ class SciPyTrees:
                 self._by_order.clear()
             points = times_power_of_two(self._points(), exponent)
             boxsize = None if self.boxsize is None else times_power_of_two(self.boxsize, exponent)
-            tree = cKDTree(points, boxsize=boxsize, **self.options._asdict())
+            tree = scipy.spatial.cKDTree(points, boxsize=boxsize, **self.options._asdict())
             self._trees[exponent] = tree
         reach_above = reach_exponent(p, self.data.shape[1]) - 1 - exponent
         reach = math.ldexp(1.0, reach_above) if reach_above < 1024 else sys.float_info.max

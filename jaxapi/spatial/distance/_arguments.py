@@ -11,7 +11,7 @@ import numpy as np
 from ..._core._dtypes import promoted_dtype, x64_for
 from ..._core._programs import any_traced, compiled
 from ..._core._typing import Array, ArrayLike
-from ..._interop import as_array
+from ..._interop import as_array, memory_of
 from .._arguments import real_number
 from ._metric import Metric, Parameters
 from ._metrics import METRICS, UserMetric
@@ -39,9 +39,7 @@ def as_vectors(u: ArrayLike, v: ArrayLike, axis: int = -1) -> tuple[Array, Array
     u, v, dtype = _with_dtype(u, v)
     if u.ndim == 0 or v.ndim == 0:
         raise ValueError("Input vector should be 1-D.")
-    if axis != -1:
-        u = jnp.moveaxis(u, axis, -1)
-        v = jnp.moveaxis(v, axis, -1)
+    u, v = (x if axis in (-1, x.ndim - 1) else jnp.moveaxis(x, axis, -1) for x in (u, v))
     if u.shape[-1] != v.shape[-1]:
         raise ValueError(f"The 1d arrays must have equal lengths, got {u.shape[-1]} and {v.shape[-1]}.")
     return u, v, dtype
@@ -67,7 +65,8 @@ def _with_dtype(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array, np.d
     A list counts only where there is nothing else.
     """
     given = (first, second)
-    arrays = [as_numbers(x) for x in given]
+    arrays = [as_numbers(first)]
+    arrays.append(arrays[0] if second is first else as_numbers(second))
     with_dtype = [x for x, was in zip(arrays, given, strict=True) if not isinstance(was, list | tuple)]
     dtypes = {np.dtype(x.dtype) for x in with_dtype or arrays if jnp.issubdtype(x.dtype, jnp.floating)}
     return arrays[0], arrays[1], np.dtype(promoted_dtype(*dtypes) if dtypes else np.float64)
@@ -93,7 +92,8 @@ def with_parameters(
     if "w" in options:
         parameters = replace(parameters, weights=_weights(options["w"], m, dtype))
     if "V" in options:
-        parameters = replace(parameters, weights=1 / _variances(options["V"], m, dtype))
+        with np.errstate(divide="ignore"):
+            parameters = replace(parameters, weights=1 / _variances(options["V"], m, dtype))
     if "VI" in options:
         parameters = replace(parameters, inverse_covariance=_inverse_covariance(options["VI"], m, dtype))
     elif metric.name == "mahalanobis" and count <= m:
@@ -121,8 +121,13 @@ def _is_array(x: Any) -> bool:
 
 
 def _array(x: ArrayLike, dtype: np.dtype) -> Array:
+    """Return an option as an array to compute with; in the host's memory it stays NumPy's."""
+    x = as_numbers(x)
+    host = memory_of(x)
+    if host is not None:
+        return host.astype(working_dtype(dtype))  # type: ignore[return-value]
     with x64_for(working_dtype(dtype)):
-        return jnp.asarray(as_numbers(x), working_dtype(dtype))
+        return jnp.asarray(x, working_dtype(dtype))
 
 
 def _weights(given: ArrayLike, m: int, dtype: np.dtype) -> Array:
@@ -152,7 +157,9 @@ def _variances(given: ArrayLike, m: int, dtype: np.dtype) -> Array:
 
 
 def _inverse_covariance(given: ArrayLike, m: int, dtype: np.dtype) -> Array:
-    inverse = jnp.atleast_2d(_array(given, dtype))
+    inverse = _array(given, dtype)
+    if inverse.ndim < 2:
+        inverse = inverse.reshape(1, -1)
     if inverse.shape[-2:] != (m, m):
         raise ValueError(f"VI must be of shape ({m}, {m}), got {inverse.shape}")
     return inverse

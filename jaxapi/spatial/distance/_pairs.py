@@ -12,7 +12,7 @@ from ..._core._programs import any_traced
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
 from .._arguments import whole
-from . import _matrices
+from . import _host, _matrices
 from ._arguments import as_numbers, computed, pair_of_rows, with_parameters, working_dtype
 from ._metric import Metric, NormalRows, Parameters
 from ._metrics import MetricLike, UserMetric, find_metric
@@ -84,7 +84,9 @@ def cdist(
     [[4.0], [4.0]]
     """
     call = _checked(XA, XB, metric, kwargs)
-    distances = _cdist(*call)
+    distances = _host.matrix_on_host(*call)
+    if distances is None:
+        distances = _cdist(*call)
     call.check_covariance(distances)
     return _written(distances, out)
 
@@ -128,7 +130,10 @@ def pdist(
     if len(shape) < 2:
         raise ValueError(f"A 2-dimensional array must be passed. (Shape was {shape}).")
     call = _checked(X, X, metric, kwargs, is_alone=True)
-    distances = _pdist(call.dtype, call.metric, call.XA, call.parameters)
+    of_rows = (call.dtype, call.metric, call.XA, call.parameters)
+    distances = _host.condensed_on_host(*of_rows)
+    if distances is None:
+        distances = _pdist(*of_rows)
     call.check_covariance(distances)
     return _written(distances, out)
 
@@ -337,6 +342,13 @@ def directed_hausdorff(
         raise ValueError("u and v need to have the same number of columns")
     if 0 in (*first.shape[:-1], *second.shape[:-1]):
         raise ValueError("directed_hausdorff takes at least one row in each array")
+    # Lists once more, as they leave the dtype to others.
+    u = u if isinstance(u, list | tuple) else first
+    v = v if isinstance(v, list | tuple) else second
+    first, second, dtype = pair_of_rows(u, v)
+    on_host = _host.farthest_on_host(dtype, first, second)
+    if on_host is not None:
+        return on_host
     near = nearest(first, second)
     return _farthest(near.distances.dtype, *near)
 
@@ -354,13 +366,18 @@ class _Call(NamedTuple):
         """Raise where the covariance of rows that are known is singular, which leaves no distances."""
         is_mahalanobis = not isinstance(self.metric, UserMetric) and self.metric.name == "mahalanobis"
         has_default = is_mahalanobis and self.parameters.inverse_covariance is None
-        if not has_default or any_traced(distances) or bool(jnp.isfinite(distances).all()):
+        if not has_default or any_traced(distances) or _are_finite(distances):
             return
-        if all(bool(jnp.isfinite(x).all()) for x in (self.XA, self.XB)):
+        if _are_finite(self.XA) and _are_finite(self.XB):
             raise np.linalg.LinAlgError(
                 "Singular matrix: rows lie on a line or plane, so their covariance matrix has no inverse; "
                 "give another as VI=, for example a pseudo-inverse."
             )
+
+
+def _are_finite(x: Array) -> bool:
+    on_host = _host.are_finite(x)
+    return bool(jnp.isfinite(x).all()) if on_host is None else on_host
 
 
 def _checked(

@@ -11,6 +11,7 @@ from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced
 from ..._core._typing import Array, ArrayLike
 from ._arguments import as_vectors, computed, with_parameters, working_dtype
+from ._host import vectors_on_host
 from ._metric import Metric, Parameters
 from ._metrics import METRICS, register
 
@@ -224,8 +225,13 @@ def _distance(name: str, u: ArrayLike, v: ArrayLike, **options: Any) -> Array:
     return _of_vectors(dtype, metric, u, v, parameters)
 
 
-@computed(1)
 def _of_vectors(dtype: np.dtype, metric: Metric, u: Array, v: Array, parameters: Parameters) -> Array:
+    on_host = vectors_on_host(dtype, metric, u, v, parameters)
+    return _by_program(dtype, metric, u, v, parameters) if on_host is None else on_host
+
+
+@computed(1)
+def _by_program(dtype: np.dtype, metric: Metric, u: Array, v: Array, parameters: Parameters) -> Array:
     rank = max(u.ndim, v.ndim)
 
     def of_rank(x: Array) -> Array:
