@@ -353,7 +353,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     arr = as_ours(arr)
 
     def function(x):
-        return _plain(func1d(wrap(x, NUMPY), *args, **kwargs))
+        return as_ours(func1d(wrap(x, NUMPY), *args, **kwargs))._value  # one array, of a list or tuple too
 
     try:
         rows = arr._rows() if operator.index(axis) % max(arr.ndim, 1) else None

@@ -72,6 +72,10 @@ np.apply_along_axis(lambda r: r[r > 1].sum(), i[0], m)
 np.vectorize(lambda r: r[r > 1].sum(), signature='(n)->()')(m)
 np.vectorize(lambda r, s: r[s > 1].max(), signature='(n),(n)->()')(m, m)
 np.apply_along_axis(lambda r: np.nonzero(r > 1)[0].size, 1, m)
+np.apply_along_axis(lambda r: (r[0], r[1], 2.5), 1, m)
+np.apply_along_axis(lambda r: [r.sum(), 0], 1, m)
+np.apply_along_axis(lambda r: (1, 2.5, True), 0, m)
+np.apply_along_axis(lambda r: [[r[0], 1], [2, r[1]]], -1, m)
 np.tensordot(m, n[:2], axes=(i[:1], i[1:2] - 1))
 np.tensordot(m, m, axes=(i[:2], i[:2]))
 np.array(x[0], ndmin=i[2])
@@ -155,6 +159,7 @@ np.linalg.norm(x, ord=1)
 np.linalg.matrix_power(m, 2)
 np.roll(m, 1, axis=np.int64(1))
 np.fft.fftshift(m, axes=np.int64(1))
+np.apply_along_axis(lambda r: (r[0], 2), 1, m)
 """
 
 
