@@ -66,6 +66,9 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     """Return the elements between two bounds."""
     has_older_names = a_min is not np._NoValue or a_max is not np._NoValue
     has_newer_names = min is not np._NoValue or max is not np._NoValue
+    if has_older_names and (a_min is np._NoValue or a_max is np._NoValue):
+        missing = "a_min" if a_min is np._NoValue else "a_max"
+        raise TypeError(f"clip() needs {missing!r}, too: give None for no bound, or `min` and `max` by name")
     if has_older_names and has_newer_names:
         raise ValueError("`min` and `max` are other names of `a_min` and `a_max`: give one of both")
     lower, upper = (a_min, a_max) if has_older_names else (min, max)

@@ -20,7 +20,7 @@ __all__ = ["array_function", "array_ufunc", "made_of_shape"]  # beside the metho
 
 # Functions whose first argument is the array.
 _NAMES_OF_SAME = """
-all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min
+all any argmax argmin argpartition argsort choose cumprod cumsum diagonal dot max mean min
 nonzero prod ptp put ravel repeat round searchsorted std squeeze sum swapaxes take trace var
 """
 _SAME = frozenset(_NAMES_OF_SAME.split())
@@ -49,6 +49,10 @@ def astype(a, dtype, order="K", casting="unsafe", subok=True, copy=True):
 def byteswap(a, inplace=False):
     swapped = _creation.asarray(np.asarray(a).byteswap())
     return into(a, swapped) if inplace else swapped
+
+
+def clip(a, min=None, max=None, out=None, **options):
+    return FUNCTIONS["clip"](a, min, max, out, **options)
 
 
 def copy(a, order="C"):
