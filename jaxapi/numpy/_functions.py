@@ -461,10 +461,10 @@ def _refuse_nothing(positions):
     return positions
 
 
-def _unless_traced(name):
+def _unless_traced(name, in_programs):
     """Return a function of few numbers that NumPy computes in the host's memory unless it is traced."""
     numpys = getattr(np, name)
-    traced = with_numpys_signature(name, numpys, getattr(jnp, name), "jaxapi.numpy")
+    traced = with_numpys_signature(name, numpys, in_programs, "jaxapi.numpy")
 
     @functools.wraps(traced)
     def function(*args, **kwargs):
@@ -491,7 +491,14 @@ def _on_host(x):
     return np.asarray(x) if isinstance(x, jax.Array) else x
 
 
-polydiv, polyfit, roots = map(_unless_traced, ["polydiv", "polyfit", "roots"])
+def _polyfit_of_floats(x, y, deg, rcond=None, full=False, w=None, cov=False):
+    x, y = (a if jnp.issubdtype(a.dtype, jnp.inexact) else a.astype(float) for a in map(jnp.asarray, (x, y)))
+    return jnp.polyfit(x, y, deg, rcond, full, w, cov)
+
+
+polydiv = _unless_traced("polydiv", jnp.polydiv)
+polyfit = _unless_traced("polyfit", _polyfit_of_floats)
+roots = _unless_traced("roots", jnp.roots)
 
 
 def mask_indices(n, mask_func, k=0):

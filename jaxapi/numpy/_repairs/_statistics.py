@@ -798,7 +798,7 @@ def digitize(x: Array, bins: Array, right=False):
     low = order[:-1]
     high = order[1:]
     differs = low != high
-    first = differs.argmax()
+    first = jaxapi.argmax(differs) if is_traced(differs) else differs.argmax()
     rises = ~differs.any() | (low[first] < high[first])  # as NumPy reads what is NaN
     is_broken = ((high < low) & rises | (high > low) & ~rises).any()
     refuse_values(is_broken, ValueError, "bins must be monotonically increasing or decreasing")
