@@ -35,6 +35,7 @@ from ._wrap import (
     computed_by_numpy,
     current_of,
     first_line,
+    initial_number,
     into,
     operand_of,
     ours,
@@ -261,7 +262,7 @@ class ufunc:
         adds = self.__name__ in ("add", "multiply")
         if not self.__name__.startswith("logical"):
             check_initial(initial, x.dtype, dtype, adds=adds)
-        initial = None if initial is np._NoValue else value_of(initial)
+        initial = None if initial is np._NoValue else initial_number(value_of(initial), x.dtype)
         mask = None if where is True else value_of(where)
         is_of_number = not x.ndim and type(axis) is int and axis in (0, -1)  # which NumPy takes
         if axis is None or is_of_number:

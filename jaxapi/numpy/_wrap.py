@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for
 from .._core._errors import NEEDS_A_VALUE, error_of_several, numpy_error, with_remedy
-from .._core._programs import is_traced
+from .._core._programs import any_traced, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
@@ -38,6 +38,7 @@ from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_P
 
 __all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "computed_by_numpy", "current_of"]
 __all__ += ["first_line", "host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first"]
+__all__ += ["initial_number"]
 __all__ += ["operand_of", "ours", "positions_in_list", "signed_as", "value_of", "with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
@@ -306,7 +307,10 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             values["dtype"] = dtype
         if folds and "initial" in given:
             array = values.get("a", values.get("x"))
-            check_initial(given["initial"], getattr(array, "dtype", None), dtype, adds=name in ADDS)
+            given_dtype = getattr(array, "dtype", None)
+            check_initial(given["initial"], given_dtype, dtype, adds=name in ADDS)
+            if "initial" in values:
+                values["initial"] = initial_number(values["initial"], given_dtype)
         operands = [values.pop(n) for n in positional_only if n in values] + operands
         if promotes:
             kept = {n: values[n] for n in not_promoted if n in values}
@@ -371,6 +375,14 @@ def check_initial(initial, given_dtype, dtype=None, *, adds=False):
         dtype = np.sum(np.empty(0, given_dtype)).dtype if adds else given_dtype
     if dtype.kind in "iu":
         np.asarray(initial, dtype)
+
+
+def initial_number(initial, given_dtype):
+    """Return a truth value to start with as a number: XLA selects by a truth value, where NaN is lost."""
+    is_truth = type(initial) is bool or (getattr(initial, "dtype", None) == np.bool and not np.ndim(initial))
+    if not is_truth or given_dtype is None or given_dtype == np.bool or any_traced(initial):
+        return initial
+    return int(initial)
 
 
 def _array_or_none(x):
