@@ -210,6 +210,14 @@ def concrete(x: Any) -> Any:
     return positions_of(x) if type(x) is Positions else x
 
 
+_FOR_LINES = frozenset([Pending, Positions])
+
+
+def _concrete_of(args: Sequence[Any]) -> Sequence[Any]:
+    """Return the same of arguments, of which most are no such thing."""
+    return args if _FOR_LINES.isdisjoint(map(type, args)) else [concrete(x) for x in args]
+
+
 def of_rows(x: Any) -> Any:
     """Note of what may be pending that it comes from a buffer, of which some rows count.
 
@@ -770,7 +778,7 @@ def recorded(program: Any) -> Callable[..., Any]:
 
     @functools.wraps(program)
     def call(*args: Any) -> Any:
-        return line(*args) if is_recording() else program(*[concrete(x) for x in args])
+        return line(*args) if is_recording() else program(*_concrete_of(args))
 
     return call
 
@@ -782,7 +790,7 @@ def line_of(program: Any) -> Callable[..., Any]:
     @functools.wraps(program)
     def call(*args: Any) -> Any:
         made = attempt(*args)
-        return program(*[concrete(x) for x in args]) if made is None else made
+        return program(*_concrete_of(args)) if made is None else made
 
     return call
 
