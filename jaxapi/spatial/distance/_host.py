@@ -230,7 +230,7 @@ def _cosine(rows: _Rows, distances: np.ndarray) -> bool:
         return x / np.sqrt(_sums(np.square(x), rows.weights))
 
     _by_scipy(rows.prepared(of_length_1), distances, "sqeuclidean")
-    distances /= 2
+    distances *= 0.5  # a division takes four times as long
     return True
 
 
@@ -251,7 +251,7 @@ def _sums(x: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 def _hellinger(rows: _Rows, distances: np.ndarray) -> bool:
     _by_scipy(rows.prepared(np.sqrt), distances, "sqeuclidean")
-    distances /= 2
+    distances *= 0.5
     np.sqrt(distances, out=distances)
     return True
 
