@@ -15,6 +15,7 @@ import scipy
 from ..._core._programs import is_traced
 from ..._core._typing import Array
 from ..._interop import aligned_empty, memory_of, placed_on_device_of
+from .._scipy._ckdtree import ckdtree
 from ._metric import Metric, Parameters
 from ._metrics import BooleanMetric, UserMetric
 
@@ -395,7 +396,7 @@ def farthest_on_host(dtype: np.dtype, u: Array, v: Array) -> tuple[Array, Array,
 def _nearest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the distance of each row to the nearest row of another array."""
     if a.shape[1] <= _FEW_COLUMNS:
-        tree = scipy.spatial.cKDTree(b, balanced_tree=False, compact_nodes=False)
+        tree = ckdtree()(b, balanced_tree=False, compact_nodes=False)
         return tree.query(a)[0]
     size = max(1, _TILE // len(b))
     tiles = [a[first : first + size] for first in range(0, len(a), size)]
