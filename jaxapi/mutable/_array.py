@@ -35,7 +35,7 @@ from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
-from ._batches import Pending, is_recording, lend
+from ._batches import Pending, is_recording, lend, note_reader
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
 from ._capacity._slices import has_many_rows
@@ -961,6 +961,7 @@ class Array(Storage):
             if value._masked is not None:
                 return False
             if value._view is not None and value._view.selects(owner, selection):
+                self._check_writeable()
                 return True  # the last step of x[key] += y, whose first one wrote
             new = None if value._owner is owner else _operand_of_line(value)
         elif type(value) not in _NUMBERS:
@@ -1590,6 +1591,7 @@ def _wrap_masked(masked: Masked, module: str) -> Any:
     array._module = module
     array._shared = False
     array._lock = threading.RLock()
+    note_reader(array)
     return array
 
 

@@ -54,13 +54,15 @@ from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
 from ._batch_programs import SMALL, Numbers, Operand, Run
 
-__all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
+__all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_lent", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
 __all__ += [
+    "is_lent",
     "kind_of",
     "kind_of_array",
     "line_of",
     "line_program_of",
+    "note_reader",
     "of_rows",
     "run_all",
     "run_readers",
@@ -210,6 +212,14 @@ def concrete(x: Any) -> Any:
     return positions_of(x) if type(x) is Positions else x
 
 
+_FOR_LINES = frozenset([Pending, Positions])
+
+
+def _concrete_of(args: Sequence[Any]) -> Sequence[Any]:
+    """Return the same of arguments, of which most are no such thing."""
+    return args if _FOR_LINES.isdisjoint(map(type, args)) else [concrete(x) for x in args]
+
+
 def of_rows(x: Any) -> Any:
     """Note of what may be pending that it comes from a buffer, of which some rows count.
 
@@ -238,8 +248,27 @@ def lend(value: Any) -> Any:
     return value
 
 
+def is_lent(value: Any) -> bool:
+    """Whether others may have a value, which is there or pending."""
+    return id(value._value if type(value) is Pending else value) in _lent
+
+
+# Arrays that a mask selects, and that wait: by their identities.
+_readers: "dict[int, weakref.ref[Any]]" = {}
+
+
+def note_reader(array: Any) -> None:
+    """Note an array that waits for others, whose `_run_if_it_reads` is called for those that are lent."""
+    identity = id(array)
+    _readers[identity] = weakref.ref(array, lambda _: _readers.pop(identity, None))
+
+
 def run_readers(value: Any) -> None:
     """Run what waits for an array."""
+    for reader in list(_readers.values()):
+        array = reader()
+        if array is not None:
+            array._run_if_it_reads(value)
     for reference in list(_waiting.values()):  # one call of C, whatever other threads do
         batch = reference()
         if batch is not None and batch.has(value):
@@ -770,7 +799,7 @@ def recorded(program: Any) -> Callable[..., Any]:
 
     @functools.wraps(program)
     def call(*args: Any) -> Any:
-        return line(*args) if is_recording() else program(*[concrete(x) for x in args])
+        return line(*args) if is_recording() else program(*_concrete_of(args))
 
     return call
 
@@ -782,7 +811,7 @@ def line_of(program: Any) -> Callable[..., Any]:
     @functools.wraps(program)
     def call(*args: Any) -> Any:
         made = attempt(*args)
-        return program(*[concrete(x) for x in args]) if made is None else made
+        return program(*_concrete_of(args)) if made is None else made
 
     return call
 

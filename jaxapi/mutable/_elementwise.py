@@ -218,6 +218,8 @@ class Elementwise:
             return jaxapi.asarray(x, dtype=array.dtype) if fits else x
         if type(x) is int and array.dtype.kind in "iu":
             np.asarray(x, array.dtype)
+        if type(x) is int and array.dtype.kind in "fc" and not -(2**63) <= x < 2**63:
+            return float(x)
         # JAX raises to an int by other means than to a float
         return scalar_like(x, array) if self.name == "power" else x
 

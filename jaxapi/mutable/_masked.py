@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from ._batches import LARGE, WAITS, Pending, of_rows
+from ._batches import LARGE, WAITS, Pending, is_lent, of_rows
 from ._selection import Part, Selection, compiled_pair
 
 __all__ = ["Masked", "Memory", "is_same", "line_of_write_where", "masked_of"]
@@ -43,6 +43,10 @@ class Masked(NamedTuple):
         rows = self.elements.rows
         return Masked(Memory(value if rows is None else of_rows(value), rows), self.mask)
 
+    def reads(self, value: Any) -> bool:
+        """Whether it holds a value, which is there."""
+        return any(_as_it_is(held.value) is value for held in self)
+
     def is_like(self, other: "Masked") -> bool:
         """Whether the same mask selects of elements in the same places."""
         return is_same(self.mask, other.mask) and self.elements.is_like(other.elements)
@@ -53,7 +57,7 @@ def masked_of(elements: Memory, mask: Memory) -> Masked | None:
     flags = mask.value
     if type(flags) is not Pending or flags.dtype != bool or not flags.ndim or mask.shape != elements.shape:
         return None
-    if elements.value.nbytes > LARGE or _mask_of(elements, mask) is None:
+    if is_lent(elements.value) or elements.value.nbytes > LARGE or _mask_of(elements, mask) is None:
         return None
     return Masked(elements, mask)
 

@@ -98,7 +98,7 @@ class Storage:
 
     def _hold_what_is_selected(self) -> None:
         """Read what a mask selects, and hold that from now on."""
-        with self._lock:
+        with self._lock, eagerly():  # in a trace, too, from which nothing may stay
             if self._masked is None:  # by another thread
                 return
             part = self._read_masked(self._masked)
@@ -110,6 +110,12 @@ class Storage:
             self._view = part._view
             self._lock = part._lock
             self._masked = None
+
+    def _run_if_it_reads(self, value: Any) -> None:
+        """Read what a mask selects of a value, or by it, which others may delete from now on."""
+        masked = self._masked
+        if masked is not None and masked.reads(value):
+            self._hold_what_is_selected()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -77,7 +77,7 @@ def put(a, ind, v, mode="raise"):
     size = _target(a, "put").size
     positions = as_ours(positions_in_list(ind)).reshape(-1)
     if isinstance(v, (int, list, tuple)):
-        v = values_for(v, a)
+        v = values_for(v, a, waits=True)  # in memory of its own
     v = as_ours(v)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")

@@ -13,6 +13,7 @@ import scipy.spatial
 from scipy_comparisons import pytest_configure  # noqa: F401  (which pytest calls)
 
 import jaxapi.spatial
+from jaxapi.spatial._scipy._ckdtree import ckdtree
 
 INTERNALS = {
     "test_ckdtree_view": "asks for nodes of SciPy's C++ class",
@@ -29,6 +30,7 @@ class cKDTree(jaxapi.spatial.KDTree):
     """The same under SciPy's other name: the tests tell the two apart by it."""
 
 
+ckdtree()  # by which ours search on the CPU, stays SciPy's
 scipy.spatial.KDTree = jaxapi.spatial.KDTree
 scipy.spatial.cKDTree = cKDTree
 

@@ -324,6 +324,63 @@ def test_what_a_mask_selects_is_refused_as_the_statement():
     np.testing.assert_array_equal(np.asarray(small), np.ones((3, 4)))
 
 
+def selected_elements():
+    x = jaxapi.numpy.asarray([-1.0, 2.0, 3.0, -4.0, 5.0]) + 0
+    mask = x > 0
+    return x, mask, x[mask]
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        lambda chosen: jax.jit(lambda a: chosen + a)(2.0),
+        lambda chosen: jax.jit(lambda a: a * len(chosen))(2.0),
+        lambda chosen: jax.lax.scan(lambda c, _: (c * len(chosen), 0), 1.0, length=2),
+    ],
+)
+def test_what_a_mask_selects_holds_nothing_of_a_trace(reads):
+    _, _, chosen = selected_elements()
+    reads(chosen)
+    np.testing.assert_array_equal(np.asarray(chosen), [2, 3, 5])
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_a_mask_selects_stays_when_others_delete_what_they_got(which):
+    arrays = selected_elements()
+    jnp.asarray(arrays[which]).delete()
+    np.testing.assert_array_equal(np.asarray(arrays[2]), [2, 3, 5])
+    x = jaxapi.numpy.asarray([-1.0, 2.0, 3.0]) + 0
+    lent = jnp.asarray(x)
+    chosen = x[x > 0]
+    lent.delete()
+    np.testing.assert_array_equal(np.asarray(chosen), [2, 3])
+
+
+def test_a_part_of_a_read_only_array_is_not_written_to_itself():
+    x = jaxapi.numpy.ones((3, 4)) * 2
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x[0:3] = x[0:3]
+
+
+def test_calls_differ_by_what_is_named():
+    x = jaxapi.numpy.ones((8, 8)) * 2
+    for _ in range(3):
+        jaxapi.numpy.sum(x, axis=0)
+    with pytest.raises(TypeError):
+        jaxapi.numpy.sum(x, "axis", 0)
+
+
+def test_an_integer_beyond_64_bits_is_added_to_floats():
+    for dtype in (np.float32, np.float64):
+        x = jaxapi.numpy.ones(5, dtype=dtype) * 2
+        x += 2**70
+        x[1:3] -= 2**70
+        wanted = np.full(5, 2, dtype) + 2**70
+        wanted[1:3] -= 2**70
+        np.testing.assert_array_equal(np.asarray(x), wanted)
+
+
 def test_products_of_large_matrices_start_at_once():
     x = jaxapi.numpy.ones((24, 24)) * 2
     assert is_pending(x @ x)

@@ -41,7 +41,7 @@ def calls(monkeypatch):
         return build(*args, **options)
 
     monkeypatch.setattr(_host._by_ckdtree, "nearest_columns", counted)
-    monkeypatch.setattr(scipy.spatial, "cKDTree", built)
+    monkeypatch.setattr(_trees, "ckdtree", lambda: built)
     _trees._kept.clear()
     return count
 

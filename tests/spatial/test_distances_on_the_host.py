@@ -29,6 +29,25 @@ def test_nothing_compiles(name, dtype):
     assert of_two.shape == ()
 
 
+class Counted:
+    """Rows that count how often they are converted."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.count = 0
+
+    def __array__(self, dtype=None, copy=None):
+        self.count += 1
+        return np.array(self.rows, dtype)
+
+
+@pytest.mark.parametrize("call", [distance.pdist, lambda x: distance.cdist(x, x)])
+def test_rows_are_converted_once(call):
+    rows = Counted(RNG.random((5, 3)))
+    call(rows)
+    assert rows.count == 1
+
+
 @pytest.mark.parametrize("columns", [2, 12])
 @pytest.mark.usefixtures("by_either_way")
 def test_the_farthest_row_is_the_lowest_of_equals(columns):

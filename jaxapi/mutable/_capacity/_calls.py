@@ -215,7 +215,7 @@ def _key_of_exact(
     function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any], values: list[Any]
 ) -> Any:
     """Return what a program of exact arrays is kept by, and note their values; None for other arguments."""
-    key: list[Any] = [function, module, x64_mode(), jax.config.jax_default_matmul_precision]
+    key: list[Any] = [function, module, len(args), x64_mode(), jax.config.jax_default_matmul_precision]
     for x in (*args, *kwargs, *kwargs.values()) if kwargs else args:
         of = type(x)
         if of is Array:

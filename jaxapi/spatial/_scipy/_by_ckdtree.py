@@ -24,6 +24,7 @@ from ..._interop import aligned_empty
 from .._answers import Answer, FoundNeighbors
 from .._search import Search
 from .._tree._queries import Relation
+from ._ckdtree import ckdtree
 from ._reach import SLACK, Reach, beyond, counts_of_pairs, distances_between, longest_within
 from ._threads import in_threads, paying_threads, thread_count, unhindered
 from ._trees import ScaledQueries, ScaledTree, SciPyTrees
@@ -378,9 +379,7 @@ def _counts_by_pairs(trees: SciPyTrees, x, radius, search: Search) -> np.ndarray
 
     def count_part(part):
         queries = order[part]
-        query_tree = scipy.spatial.cKDTree(
-            tree.queries(x[queries]).x, balanced_tree=False, compact_nodes=False
-        )
+        query_tree = ckdtree()(tree.queries(x[queries]).x, balanced_tree=False, compact_nodes=False)
         found = _entries(tree.tree, query_tree, reach, search)
         counts[queries] = np.bincount(found["j"], minlength=len(queries))
 
@@ -492,7 +491,7 @@ def _all_within(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: 
 
 def _all_within_one_radius(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: Search) -> _Found:
     """Do it without Python lists, which SciPy can for a single radius."""
-    query_tree = scipy.spatial.cKDTree(queries.x, balanced_tree=False, compact_nodes=False)
+    query_tree = ckdtree()(queries.x, balanced_tree=False, compact_nodes=False)
     found = _entries(tree.tree, query_tree, reach, search)
     by_query = grouped(found["j"], found["i"], found["v"], (len(queries.x), tree.n))
     return _Found(by_query.indptr.astype(np.int64), by_query.indices, queries.distances(by_query.data))
@@ -661,7 +660,7 @@ def _sum_of_pairs(tree: ScaledTree, other_tree: ScaledTree, reach: Reach, weight
     pair_count = tree.tree.count_neighbors(other_tree.tree, reach.farthest, p=search.p)
     pieces = max(1, min(int(pair_count) // _PIECE, tree.n))
     for part in np.array_split(tree.tree.indices, pieces):  # which are near each other
-        part_tree = scipy.spatial.cKDTree(tree.tree.data[part], boxsize=tree.tree.boxsize)
+        part_tree = ckdtree()(tree.tree.data[part], boxsize=tree.tree.boxsize)
         found = _entries(part_tree, other_tree.tree, reach, search)
         if weights:
             total += (weights[0][part[found["i"]]] * weights[1][found["j"]]).sum()

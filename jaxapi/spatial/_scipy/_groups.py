@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from ._ckdtree import ckdtree
 from ._reach import SLACK, Reach, counts_of_pairs, distances_between
 from ._threads import unhindered
 
@@ -41,7 +42,7 @@ class Points:
 
     def tree(self) -> "scipy.spatial.cKDTree":
         """Return SciPy's tree of the points."""
-        return scipy.spatial.cKDTree(self.coordinates, balanced_tree=False, boxsize=self.boxsize)
+        return ckdtree()(self.coordinates, balanced_tree=False, boxsize=self.boxsize)
 
     def nearest(self, tree: "scipy.spatial.cKDTree", rows, k, bound: float = np.inf, workers: int = -1):
         """Return distances and numbers of neighbors in a tree, nearer than a bound; `k` as SciPy's."""

@@ -16,6 +16,7 @@ import scipy
 
 from .._arrays import NOT_FINITE
 from .._tree._metric import wrap
+from ._ckdtree import ckdtree
 from ._reach import Reach
 from ._threads import call_when_idle
 
@@ -255,7 +256,7 @@ class SciPyTrees:
                 self._by_order.clear()
             points = times_power_of_two(self._points(), exponent)
             boxsize = None if self.boxsize is None else times_power_of_two(self.boxsize, exponent)
-            tree = scipy.spatial.cKDTree(points, boxsize=boxsize, **self.options._asdict())
+            tree = ckdtree()(points, boxsize=boxsize, **self.options._asdict())
             self._trees[exponent] = tree
         reach_above = reach_exponent(p, self.data.shape[1]) - 1 - exponent
         reach = math.ldexp(1.0, reach_above) if reach_above < 1024 else sys.float_info.max

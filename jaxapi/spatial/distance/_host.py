@@ -15,6 +15,7 @@ import scipy
 from ..._core._programs import is_traced
 from ..._core._typing import Array
 from ..._interop import aligned_empty, memory_of, placed_on_device_of
+from .._scipy._ckdtree import ckdtree
 from ._metric import Metric, Parameters
 from ._metrics import BooleanMetric, UserMetric
 
@@ -230,7 +231,7 @@ def _cosine(rows: _Rows, distances: np.ndarray) -> bool:
         return x / np.sqrt(_sums(np.square(x), rows.weights))
 
     _by_scipy(rows.prepared(of_length_1), distances, "sqeuclidean")
-    distances /= 2
+    distances *= 0.5  # a division takes four times as long
     return True
 
 
@@ -251,7 +252,7 @@ def _sums(x: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 def _hellinger(rows: _Rows, distances: np.ndarray) -> bool:
     _by_scipy(rows.prepared(np.sqrt), distances, "sqeuclidean")
-    distances /= 2
+    distances *= 0.5
     np.sqrt(distances, out=distances)
     return True
 
@@ -395,7 +396,7 @@ def farthest_on_host(dtype: np.dtype, u: Array, v: Array) -> tuple[Array, Array,
 def _nearest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the distance of each row to the nearest row of another array."""
     if a.shape[1] <= _FEW_COLUMNS:
-        tree = scipy.spatial.cKDTree(b, balanced_tree=False, compact_nodes=False)
+        tree = ckdtree()(b, balanced_tree=False, compact_nodes=False)
         return tree.query(a)[0]
     size = max(1, _TILE // len(b))
     tiles = [a[first : first + size] for first in range(0, len(a), size)]

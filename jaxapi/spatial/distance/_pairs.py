@@ -126,10 +126,10 @@ def pdist(
     >>> distance.pdist([[0, 0], [3, 0], [3, 4]]).tolist()
     [3.0, 5.0, 4.0]
     """
-    shape = as_numbers(X).shape
-    if len(shape) < 2:
-        raise ValueError(f"A 2-dimensional array must be passed. (Shape was {shape}).")
-    call = _checked(X, X, metric, kwargs, is_alone=True)
+    rows = as_numbers(X)
+    if rows.ndim < 2:
+        raise ValueError(f"A 2-dimensional array must be passed. (Shape was {rows.shape}).")
+    call = _checked(rows, rows, metric, kwargs, is_alone=True)
     of_rows = (call.dtype, call.metric, call.XA, call.parameters)
     distances = _host.condensed_on_host(*of_rows)
     if distances is None:
