@@ -78,7 +78,7 @@ from ._operators import (
     XOR,
     Operator,
 )
-from ._selection import Part, Selection, line_of_write, one_program_suffices, put, put_own, take
+from ._selection import InArray, Part, Selection, line_of_write, one_program_suffices, put, put_own, take
 from ._storage import Storage, duplicate_line
 from ._views import View
 
@@ -149,39 +149,70 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
     return operate
 
 
-def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bool, module: str) -> Any:
-    """Return what an operator makes as a line of a batch; None of what was no line yet, or has room."""
+def _line_of_operator(
+    array: "Array", other: Any, by: Operator, is_reflected: bool, module: str, may_be_new: bool = False
+) -> Any:
+    """Return what an operator makes as a line of a batch; None of what was no line yet, or has room.
+
+    What was none may become one now where ``may_be_new``.
+    """
     if type(other) is not Array and type(other) not in _NUMBERS:
         return None
     variant = array._variant_of(by, other, module, is_reflected) if by is POW else by
     function = variant.of_standard.of_values if module == MUTABLE else variant.of_values
     if type(function) is OfBase:
-        return line_of_elements(function.of_base, (array,), module)
+        return line_of_elements(function.of_base, (array,), module, may_be_new)
     if type(function) is not Elementwise:
         return None
-    return line_of_elements(function, (other, array) if is_reflected else (array, other), module)
+    operands = (other, array) if is_reflected else (array, other)
+    return line_of_elements(function, operands, module, may_be_new)
 
 
-def line_of_elements(function: Elementwise, args: Sequence[Any], module: str) -> Any:
+def line_of_elements(
+    function: Elementwise, args: Sequence[Any], module: str, may_be_new: bool = False
+) -> Any:
     """Return what a function makes of each element as a line of a batch; None of what was no line yet.
 
-    The arguments are arrays without room, or Python's numbers.
+    The arguments are arrays without room, or Python's numbers. What was no line becomes one where it
+    ``may_be_new``: where no other way has errors of its own for it.
     """
-    operands = []
+    operands: list[Any] = []
+    layouts: list[Any] = []
     for x in args:
-        operand = x
+        layout = None
         if type(x) is Array:
-            masked = x._masked
-            if masked is not None:
+            if x._masked is not None:
                 return _line_of_masked(function, args, module)
-            operand = _operand_of_line(x)
-            if operand is None:
+            read = _read_by_line(x)
+            if read is None:
                 return None
+            x, selected = read
+            if selected is not None:
+                operands.append(selected.starts)
+                layout = selected.layout
         elif type(x) not in _NUMBERS:
             return None
-        operands.append(operand)
-    made = function.known_line(operands, module == NUMPY or x64_mode())
-    return None if made is None else wrap(made, module, is_scalar=not made.ndim)
+        operands.append(x)
+        layouts.append(layout)
+    made = function.known_line(operands, tuple(layouts), module == NUMPY or x64_mode())
+    if made is None and may_be_new:
+        with mode_of(module):
+            made = function.line_of_inputs(operands, tuple(layouts))
+    return None if made is None else wrap(made, module, is_scalar=not made.kind.shape)
+
+
+def _read_by_line(array: "Array") -> tuple[Any, InArray | None] | None:
+    """Return the value that a line reads an array of, and what it selects of that, or None for all.
+
+    None alone is returned for an array that may have room, or is a view of another kind.
+    """
+    view = array._view
+    if view is not None:
+        return view.read_by_line()
+    if array._buffer is not None:
+        return None
+    pending = array._pending
+    return (array._value if pending is None or pending.is_there else pending), None
 
 
 def _line_of_masked(function: Elementwise, args: Sequence[Any], module: str) -> Any:
@@ -205,23 +236,11 @@ def _line_of_masked(function: Elementwise, args: Sequence[Any], module: str) -> 
 
 def _operand_without_axes(x: Any) -> Any:
     """Return an array without axes as an operand of a line; None of what is something else."""
-    operand = _operand_of_line(x) if type(x) is Array else None
-    return None if operand is None or operand.shape else operand
-
-
-def _operand_of_line(array: "Array") -> Any:
-    """Return an array as an operand of a line; None where it may have room, or is a view of another kind."""
-    view = array._view
-    if view is None:
-        if array._buffer is not None:
-            return None
-        pending = array._pending
-        return array._value if pending is None or pending.is_there else pending
-    part = view.part
-    if part is None or view.reshaped is not None or view.component is not None or view.may_have_rows():
+    read = _read_by_line(x) if type(x) is Array and not x.shape else None
+    if read is None:
         return None
-    value = view.owner._current
-    return value if part.is_all(value.shape) else Part(value, part)
+    value, selected = read
+    return value if selected is None else None
 
 
 def _of_memory(held: Memory, module: str) -> Any:
@@ -253,9 +272,9 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                 else:
                     in_place_of_numpy(host, operand)
                 return self
+        if is_recording() and self._changes_by_line(other, by):
+            return self
         with mode_of(self._module):
-            if self._masked is not None and self._changes_by_line(other, by):
-                return self
             return _changed_by_jax(self, other, by)
 
     return operate
@@ -847,6 +866,10 @@ class Array(Storage):
                     pass
                 else:
                     return as_read(part, self._module)
+        keys = key if type(key) is tuple else (key,)
+        selection = self._plain_selection(keys)
+        if selection is not None:
+            return self._part(selection)
         if isinstance(key, _ARRAYS):
             masked = self._masked_by(key) if is_recording() else None
             if masked is not None:
@@ -864,6 +887,13 @@ class Array(Storage):
             return self._part(selection)
         with mode_of(self._module):
             return self._read(keys, position)
+
+    def _plain_selection(self, keys: tuple) -> Selection | None:
+        """Return what ints and slices select, an axis at least; None for another key."""
+        if not _PLAIN_PARTS.issuperset(map(type, keys)):
+            return None
+        shape = self.shape
+        return plain_selection(shape, keys) if element_of(shape, keys) is None else None
 
     def _masked_by(self, key: Any) -> Masked | None:
         """Return what a mask selects as it waits; None where it is better read at once."""
@@ -883,11 +913,16 @@ class Array(Storage):
             return part
 
     def _changes_by_line(self, other: Any, by: Operator) -> bool:
-        """Let an operator change what a mask selects, where that may wait."""
-        masked = self._masked
-        changed = _line_of_operator(self, other, by, False, self._module) if is_recording() else None
-        if masked is None or changed is None or changed.dtype != self.dtype:
+        """Let an operator change what a mask selects, or a view of a part, where that may wait."""
+        view = None if self._masked is not None else self._view
+        if self._masked is None and (view is None or not view.is_selection or by is POW):
             return False
+        changed = _line_of_operator(self, other, by, False, self._module, may_be_new=True)
+        if changed is None or changed.dtype != self.dtype:
+            return False
+        if view is not None:
+            is_whole = changed.shape == self.shape
+            return is_whole and self._puts_line(view.owner, view.part, changed._pending, None)
         self._check_writeable()
         self._masked = changed._masked
         return True
@@ -956,24 +991,27 @@ class Array(Storage):
         owner, selection = self._selection_in_owner(selection)
         if owner._view is not None or owner._buffer is not None or owner._host is not None:
             return False
-        new = value
+        read: Any = (value, None)
         if type(value) is Array:
             if value._masked is not None:
                 return False
-            if value._view is not None and value._view.selects(owner, selection):
+            view = value._view
+            if view is not None and view.selects(owner, selection):
                 self._check_writeable()
                 return True  # the last step of x[key] += y, whose first one wrote
-            new = None if value._owner is owner else _operand_of_line(value)
+            read = None if value is owner or (view is not None and view.owner is owner) else _read_by_line(value)
         elif type(value) not in _NUMBERS:
             return False
-        if new is None:
-            return False
+        return read is not None and self._puts_line(owner, selection, *read)
+
+    def _puts_line(self, owner: Any, selection: Selection, new: Any, of_new: InArray | None) -> bool:
+        """Let a write to a part of the array that owns the value wait; return False where it may not."""
         self._check_writeable()
+        is_wide = self._module == NUMPY or x64_mode()
         with owner._lock:
             if owner._buffer is not None:
                 return False
-            is_wide = self._module == NUMPY or x64_mode()
-            return owner._replace_by_line(line_of_write, selection, new, is_wide)
+            return owner._replace_by_line(line_of_write, selection, new, of_new, is_wide)
 
     def _writes_masked(self, key: Any, value: "Array") -> bool:
         """Let a write of what the same mask selects wait; return False for another one."""

@@ -120,11 +120,13 @@ def kind_of_array(array: jax.Array) -> Kind:
 class Pending:
     """The value that a line of a batch makes. Its shape and its dtype are known before."""
 
-    __slots__ = ("__weakref__", "_error", "_line", "_value", "index", "kind")
+    __slots__ = ("__weakref__", "_error", "_line", "_value", "dtype", "index", "kind", "shape")
 
     def __init__(self, kind: Kind, line: "Line | None" = None, index: int = 0):
         """Stand for what a line makes, or for one of several results."""
         self.kind = kind
+        self.shape = kind.shape  # the length of each axis
+        self.dtype = kind.dtype
         self.index = index
         self._line = line
         self._value: Any = None
@@ -136,11 +138,6 @@ class Pending:
         return self._value is not None
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
-        return self.kind.shape
-
-    @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.kind.shape)
@@ -149,11 +146,6 @@ class Pending:
     def size(self) -> int:
         """The number of elements."""
         return self.kind.size
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The data type of the elements."""
-        return self.kind.dtype
 
     @property
     def nbytes(self) -> int:
@@ -340,7 +332,7 @@ def run_all() -> None:
 class LineProgram:
     """A program with its options, for operands of certain kinds."""
 
-    __slots__ = ("_options", "_program", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused", "work")
+    __slots__ = ("_options", "_program", "is_for_now", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused", "work")
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
         """Trace the program; the options stand at the places of its static arguments."""
@@ -356,6 +348,7 @@ class LineProgram:
         results = [made] if self.is_one else made
         self.kinds = [kind_of(x.shape, x.dtype, x.weak_type) for x in results]
         self.nbytes = sum(math.prod(x.shape) * x.dtype.itemsize for x in results)
+        self.is_for_now = self.nbytes > LARGE or self.work > _MOST_WORK  # while the host goes on
 
     def arguments(self, operands: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program, in their order."""
@@ -503,7 +496,7 @@ class _Batch:
             elif of in _NUMBERS:
                 kind = of
             elif of is Positions:
-                kind = kind_of((len(x),), _INT32)
+                kind = _kind_of_positions(len(x))
             else:
                 value = x.value() if of is Pending else x
                 known = self._known.get(id(value))
@@ -589,7 +582,7 @@ class _Batch:
         numbers = self._numbers.setdefault(kind.dtype, [])
         start = len(numbers)
         numbers.extend(values)
-        return Numbers(kind.dtype, start, kind.shape)
+        return Numbers._make((kind.dtype, start, kind.shape))
 
     def _keep(self, x: Any, kind: Kind) -> int:
         number = len(self._arrays)
@@ -612,35 +605,11 @@ class _Batch:
 
     def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
-        if program.nbytes > LARGE or program.work > _MOST_WORK:
+        if program.is_for_now:
             return None
         code, instruction = _code_and_instruction()
-        if self._lines or not _runs_at_once(code, instruction):
-            return self._add(program, args, operands, code, instruction)
-        if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
-            return None  # who calls it knows whose memory it may use
-        made = program.results(program(map(self._value, args, program.operand_kinds)))
-        results = [Pending(kind) for kind in program.kinds]
-        for result, value in zip(results, made, strict=True):
-            result.finish(value)
-        return results[0] if program.is_one else results
-
-    def _value(self, x: Any, kind: Kind) -> Any:
-        """Return an operand of a program that runs now."""
-        if type(x) in _NUMBERS:
-            return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
-        if isinstance(x, (np.ndarray, np.generic)):
-            return repeated(x, self.device)
-        return concrete(x)
-
-    def _add(
-        self,
-        program: LineProgram,
-        args: Sequence[Any],
-        operands: list[Any],
-        code: types.CodeType,
-        instruction: int,
-    ) -> Any:
+        if not self._lines and _runs_at_once(code, instruction):
+            return self._made_at_once(program, args)
         statement = (id(code), instruction, id(program))  # a call may make several lines
         if not self.is_open or self._ends_before(statement):
             return _RUN_FIRST
@@ -662,6 +631,24 @@ class _Batch:
             line.results = [weakref.ref(pending) for pending in made]
         self._lines.append(line)
         return made if self.is_open else _RUN_FIRST  # a finalizer may have asked for a value meanwhile
+
+    def _made_at_once(self, program: LineProgram, args: Sequence[Any]) -> Any:
+        """Return what a program makes that runs now; None where who calls it knows whose memory it may use."""
+        if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
+            return None
+        made = program.results(program(map(self._value, args, program.operand_kinds)))
+        results = [Pending(kind) for kind in program.kinds]
+        for result, value in zip(results, made, strict=True):
+            result.finish(value)
+        return results[0] if program.is_one else results
+
+    def _value(self, x: Any, kind: Kind) -> Any:
+        """Return an operand of a program that runs now."""
+        if type(x) in _NUMBERS:
+            return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
+        if isinstance(x, (np.ndarray, np.generic)):
+            return repeated(x, self.device)
+        return concrete(x)
 
     def run(self, is_asked: bool = False) -> None:
         """Compute what is still wanted; nothing, where that was done."""
@@ -731,6 +718,11 @@ _ALONE_KEPT = 1024
 _TIMES_AT_ONCE = 16
 
 
+@functools.cache
+def _kind_of_positions(count: int) -> Kind:
+    return kind_of((count,), np.dtype(np.int32))
+
+
 def _kind_of_number(kind: type) -> Kind:
     """Return the kind of a Python number, which is weak, as an operand."""
     return kind_of((), np.dtype(bool)) if kind is bool else kind_of((), default_dtype(kind), True)
@@ -746,7 +738,6 @@ def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
 
 
 _RUN_FIRST = object()
-_INT32 = np.dtype(np.int32)
 
 
 def _default_device_as(device: Any) -> contextlib.AbstractContextManager[Any]:
@@ -768,23 +759,15 @@ def _unchecked() -> Iterator[None]:
 def _code_and_instruction() -> tuple[types.CodeType, int]:
     """Return where the user's program is now."""
     frame: Any = sys._getframe(4)  # behind `_made`, `record`, `attempt_by_kinds` and who calls that
-    while frame.f_globals.get("__name__") in _our_modules and frame.f_back is not None:
-        frame = frame.f_back
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
+    while _is_ours(frame.f_globals.get("__name__")) and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
 
 
-# The modules of this package that were on the way to a line: a look in a set is faster than one at a name.
-_our_modules: set[Any] = set()
-
-
+@functools.lru_cache(_KINDS_KEPT)
 def _is_ours(module: Any) -> bool:
-    """Whether a module is one of this package, by its name, which is kept."""
-    if not str(module).startswith(_PACKAGE):
-        return False
-    _our_modules.add(module)
-    return True
+    """Whether a module is one of this package, by its name."""
+    return str(module).startswith(_PACKAGE)
 
 
 # Recording

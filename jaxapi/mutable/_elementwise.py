@@ -31,9 +31,9 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._searching import choose
-from ._batches import LineProgram, Pending, concrete, is_recording, kind_of, recorded
+from ._batches import LineProgram, Pending, attempt_by_kinds, concrete, is_recording, kind_of, recorded
 from ._promotion import cast
-from ._selection import Part, computed_of_parts, line_of_parts, operand_kinds, program_of_parts
+from ._selection import Part, computed_of_parts, operand_kinds, program_of_parts, without_parts
 
 __all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase", "chosen", "may_raise"]
 __all__ += ["statement"]
@@ -101,33 +101,47 @@ class Elementwise:
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
 
-    def known_line(self, operands: Any, wide: bool) -> Any:
+    def known_line(self, operands: list[Any], layouts: tuple[Any, ...], wide: bool) -> Any:
         """Return the result as a line of a batch, whatever x64 mode is on now; None of what was no line yet.
 
-        ``wide`` says whether the operands' namespace computes in 64 bits.
+        Operands are what the line reads: in front of a value of which it reads a part, the starts of that.
+        ``layouts`` has the part's layout for each operand that is one, and ``wide`` says whether the
+        namespace computes in 64 bits.
         """
         if self.name == "power" or self.numpys.nout != 1:
             return None
         is_x64 = wide or not WIDE.isdisjoint([getattr(x, "dtype", None) for x in operands])
+        options = (wide, None, "same_kind")
         try:
-            return line_of_parts(self._line_programs.get, (wide, None, "same_kind"), operands, is_x64)
+            return attempt_by_kinds(self._line_programs.get, (options, layouts), operands, is_x64)
         except (OverflowError, TypeError, ValueError):
             return None
 
     def line(self, operands: Any, dtype: np.dtype | None = None, casting: Any = "same_kind") -> Any:
-        """Return the result as a line of a batch, or None where a call is needed, which may raise.
+        """Return the result as a line of a batch, or None where a call is needed, which may raise."""
+        if _NUMBERS.issuperset(map(type, operands)):
+            operands = tuple([constant(x, default_dtype(type(x))) for x in operands])
+        inputs, layouts = without_parts(operands, waits=True)
+        return self.line_of_inputs(inputs, layouts, dtype, casting)
+
+    def line_of_inputs(
+        self,
+        operands: list[Any],
+        layouts: tuple[Any, ...],
+        dtype: np.dtype | None = None,
+        casting: Any = "same_kind",
+    ) -> Any:
+        """Return the same of what `known_line` takes, in the x64 mode that is on.
 
         It is not for powers: their numbers are parts of their programs.
         """
         if self.name == "power" or self.numpys.nout != 1:
             return None
+        wide = x64_mode()
+        options = (wide, dtype, casting)
         try:
-            if _NUMBERS.issuperset(map(type, operands)):
-                operands = tuple([constant(x, default_dtype(type(x))) for x in operands])
-            if x64_mode():
-                return line_of_parts(self._line_program, (True, dtype, casting), operands)
             with x64_for(*[x.dtype for x in operands if hasattr(x, "dtype")]):
-                return line_of_parts(self._line_program, (False, dtype, casting), operands)
+                return attempt_by_kinds(self._line_program, (options, layouts), operands)
         except (OverflowError, TypeError, ValueError):
             return None
 

@@ -36,10 +36,10 @@ from ._batches import (
 )
 from ._keys import LONG, check_int, expand, indices_along
 
-__all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
-__all__ += ["line_of_parts", "line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts"]
+__all__ = ["InArray", "Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
+__all__ += ["line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts"]
 __all__ += ["put", "put_own"]
-__all__ += ["read_before", "take", "values_for"]
+__all__ += ["read_before", "take", "values_for", "without_parts"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -62,7 +62,7 @@ class Selection:
         self.ranges = ranges
         self.axes = axes
         self.shape = tuple([1 if axis is None else len(ranges[axis]) for axis in axes])
-        self._in_array: _InArray | None = None
+        self._in_array: InArray | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether both select the same, in the same order."""
@@ -74,11 +74,11 @@ class Selection:
         """Return the hash of what it consists of."""
         return hash((self.ranges, self.axes))
 
-    def in_array(self, shape: tuple[int, ...]) -> "_InArray":
+    def in_array(self, shape: tuple[int, ...]) -> "InArray":
         """Return what there is to know of it in an array of this shape; it is computed once."""
         known = self._in_array
         if known is None or known.shape != shape:
-            known = self._in_array = _InArray(self, shape)
+            known = self._in_array = InArray(self, shape)
         return known
 
     @classmethod
@@ -167,23 +167,13 @@ class Part:
 
 def computed_of_parts(function, operands) -> Any:
     """Return ``function(*operands)``, by one program that reads parts."""
-    inputs, layouts = _without_parts(operands, waits=False)
+    inputs, layouts = without_parts(operands, waits=False)
     if Pending in map(type, inputs):
         inputs = list(map(concrete, inputs))
     return _computed(function, layouts, *inputs)
 
 
-def line_of_parts(program_of, options, operands, is_x64: bool | None = None) -> Any:
-    """Return the same as a line of a batch; None where it cannot be one.
-
-    ``program_of`` returns its program for a tuple: options, the layouts of the operands, the kinds of all
-    that it reads, and whether x64 mode is on, as it is now or as ``is_x64`` says.
-    """
-    inputs, layouts = _without_parts(operands, waits=True)
-    return attempt_by_kinds(program_of, (options, layouts), inputs, is_x64)
-
-
-def _without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
+def without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
     """Return what a program reads that reads parts itself, and a layout for each operand that is one."""
     inputs = []
     layouts = []
@@ -361,7 +351,7 @@ class _Layout(NamedTuple):
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
-def _program_of(known: "_InArray", value, waits: bool = False):
+def _program_of(known: "InArray", value, waits: bool = False):
     """Return the inputs and the layout of the program for a selection in an array."""
     is_eager = waits or type(value) is Pending or not (is_traced(value) or in_a_trace())
     return _eager_program_of(known, value, waits) if is_eager else _traced_program_of(known, value)
@@ -372,20 +362,20 @@ def _program_of_part(part: Part, waits: bool):
     return _eager_program_of(part.selection.in_array(part.value.shape), part.value, waits)
 
 
-def _eager_program_of(known: "_InArray", value, waits: bool):
+def _eager_program_of(known: "InArray", value, waits: bool):
     if known.is_long:
         return indices_along(known.starts, max(known.shape)), known.layout
     is_line = waits or type(value) is Pending
     return known.starts if is_line else positions_of(known.starts), known.layout
 
 
-def _traced_program_of(known: "_InArray", value):
+def _traced_program_of(known: "InArray", value):
     inputs = indices_along(known.starts, max(known.shape, default=0))
     # one input is sent faster to a device than several; in a trace they are constants
     return tuple(inputs) if is_traced(value) else inputs, known.layout
 
 
-class _InArray:
+class InArray:
     """A selection in an array of a certain shape."""
 
     __slots__ = ("is_all", "is_long", "is_of_rows_alone", "layout", "shape", "starts")
@@ -509,26 +499,26 @@ _put_part = compiled_pair(_part_written, static_argnums=(4, 5))
 _put_own = compiled_pair(_own_part_written, static_argnums=(3, 4))
 
 
-def line_of_write(value: Any, selection: Selection, new: Any, is_wide: bool) -> Any:
+def line_of_write(
+    value: Any, selection: Selection, new: Any, of_new: InArray | None, is_wide: bool
+) -> Any:
     """Return the array after ``new`` was written there, as a line of a batch; None where it cannot be one.
 
-    That is an array, a part of another array, or a Python number. ``is_wide`` says whether the array's
+    That is an array, what ``of_new`` selects of one, or a Python number. ``is_wide`` says whether the array's
     namespace computes in 64 bits.
     """
-    known = selection.in_array(value.shape)
-    source = new.value if type(new) is Part else new
-    layout_of_read = None
-    inputs = [value, source, known.starts]
-    if source is not new:
-        known_of_read = new.selection.in_array(source.shape)
-        layout_of_read = known_of_read.layout
-        inputs.append(known_of_read.starts)
-        if known_of_read.is_long or source.dtype != value.dtype:
-            return None
-    if known.is_long:
+    written = selection.in_array(value.shape)
+    if written.is_long:
         return None
+    inputs = [value, new, written.starts]
+    layout_of_read = None
+    if of_new is not None:
+        if of_new.is_long or new.dtype != value.dtype:
+            return None
+        layout_of_read = of_new.layout
+        inputs.append(of_new.starts)
     is_x64 = is_wide or value.dtype in WIDE
-    return attempt_by_kinds(_line_program_of_write, (known.layout, layout_of_read), inputs, is_x64)
+    return attempt_by_kinds(_line_program_of_write, (written.layout, layout_of_read), inputs, is_x64)
 
 
 @functools.lru_cache(_LINES_KEPT)

@@ -15,7 +15,7 @@ from .._core._programs import compiled
 from ._batches import Pending, concrete, recorded, takes_pending
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, reshaped_rows, selected_rows
-from ._selection import Part, Selection, one_program_suffices, put, take
+from ._selection import InArray, Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
 
@@ -101,6 +101,25 @@ class View:
         if part.in_array(value.shape).is_all:
             return value
         return Part(value, part) if one_program_suffices(value) else self.current()
+
+    def read_by_line(self) -> tuple[Any, InArray | None] | None:
+        """Return the value that a line reads the part of, and what that selects, or None for all of it.
+
+        None alone is returned where the owner has room, or the part may have rows as one, or is none of its
+        elements as they are.
+        """
+        owner = self.owner
+        part = self.part
+        if part is None or not self.is_selection or owner._view is not None or owner._buffer is not None:
+            return None
+        pending = owner._pending
+        value = owner._value if pending is None or pending.is_there else pending
+        selected = part.in_array(value.shape)
+        if selected.is_all:
+            return value, None
+        if selected.is_long or (selected.is_of_rows_alone and has_many_rows(part)):
+            return None
+        return value, selected
 
     def may_have_rows(self) -> bool:
         """Whether `rows` may be some, as far as the part and its owner say."""
