@@ -999,7 +999,9 @@ class Array(Storage):
             if view is not None and view.selects(owner, selection):
                 self._check_writeable()
                 return True  # the last step of x[key] += y, whose first one wrote
-            read = None if value is owner or (view is not None and view.owner is owner) else _read_by_line(value)
+            read = (
+                None if value is owner or (view is not None and view.owner is owner) else _read_by_line(value)
+            )
         elif type(value) not in _NUMBERS:
             return False
         return read is not None and self._puts_line(owner, selection, *read)

@@ -24,7 +24,7 @@ from .._core._programs import compiled
 if TYPE_CHECKING:
     from ._batches import Kind, Line, LineProgram
 
-__all__ = ["SMALL", "Numbers", "Operand", "Run"]
+__all__ = ["SMALL", "WORTH_A_PROGRAM", "Numbers", "Operand", "Run"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
@@ -32,7 +32,7 @@ _copy = compiled(jnp.copy)  # which binds no array to its device, as jnp.copy do
 
 _PROGRAMS_KEPT = 256
 _MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
-_WORTH_A_PROGRAM = 5  # lines
+WORTH_A_PROGRAM = 5  # lines
 
 
 class Numbers(NamedTuple):
@@ -78,7 +78,7 @@ class Run:
         # The lines that the one program returns, and what it returned or raised: appended by one call of C.
         self._together: list[Any] = []
         self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
-        self._program = _program_of(lines) if may_compile and len(lines) >= _WORTH_A_PROGRAM else None
+        self._program = _program_of(lines) if may_compile and len(lines) >= WORTH_A_PROGRAM else None
 
     def finish(self) -> None:
         """Give a value, or the error that is raised instead, to all results that somebody has."""

@@ -52,7 +52,7 @@ from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
-from ._batch_programs import SMALL, Numbers, Operand, Run
+from ._batch_programs import WORTH_A_PROGRAM, Numbers, Operand, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_lent", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
@@ -317,9 +317,12 @@ def deferred(on: bool = True) -> Iterator[None]:
 
 
 def is_recording() -> bool:
-    """Whether statements wait now."""
+    """Whether statements wait now: where others wait, all; else those that are not asked for at once."""
     is_on = _is_on_here.get()
-    return (_is_on if is_on is None else is_on) and host_way.is_by_jax()
+    if not (_is_on if is_on is None else is_on) or not host_way.is_by_jax():
+        return False
+    batch = getattr(_local, "batch", None)
+    return not _asked_at_once or (batch is not None and bool(batch._lines)) or not _is_asked_at_once()
 
 
 def run_all() -> None:
@@ -332,7 +335,17 @@ def run_all() -> None:
 class LineProgram:
     """A program with its options, for operands of certain kinds."""
 
-    __slots__ = ("_options", "_program", "is_for_now", "is_one", "kinds", "nbytes", "operand_kinds", "was_reused", "work")
+    __slots__ = (
+        "_options",
+        "_program",
+        "is_for_now",
+        "is_one",
+        "kinds",
+        "nbytes",
+        "operand_kinds",
+        "was_reused",
+        "work",
+    )
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
         """Trace the program; the options stand at the places of its static arguments."""
@@ -425,6 +438,8 @@ class _Batch:
         self.has_products = False  # of matrices: a GPU may have another algorithm in another program
         self.has_rows = False
         self.lock = threading.RLock()
+        # Whether the values of the batch before were asked for: else this one may be the end of a loop.
+        self._follows_asked = getattr(_local, "was_asked", False)
         self._is_bound = False  # to its device, as what was put there
         self._lines: list[Line] = []
         self._arrays: list[Any] = []
@@ -607,9 +622,7 @@ class _Batch:
         """Return what a call makes: a line, or a program that runs at once."""
         if program.is_for_now:
             return None
-        code, instruction = _code_and_instruction()
-        if not self._lines and _runs_at_once(code, instruction):
-            return self._made_at_once(program, args)
+        code, instruction = _code_and_instruction(sys._getframe(3))  # who called `attempt_by_kinds`
         statement = (id(code), instruction, id(program))  # a call may make several lines
         if not self.is_open or self._ends_before(statement):
             return _RUN_FIRST
@@ -631,24 +644,6 @@ class _Batch:
             line.results = [weakref.ref(pending) for pending in made]
         self._lines.append(line)
         return made if self.is_open else _RUN_FIRST  # a finalizer may have asked for a value meanwhile
-
-    def _made_at_once(self, program: LineProgram, args: Sequence[Any]) -> Any:
-        """Return what a program makes that runs now; None where who calls it knows whose memory it may use."""
-        if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
-            return None
-        made = program.results(program(map(self._value, args, program.operand_kinds)))
-        results = [Pending(kind) for kind in program.kinds]
-        for result, value in zip(results, made, strict=True):
-            result.finish(value)
-        return results[0] if program.is_one else results
-
-    def _value(self, x: Any, kind: Kind) -> Any:
-        """Return an operand of a program that runs now."""
-        if type(x) in _NUMBERS:
-            return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
-        if isinstance(x, (np.ndarray, np.generic)):
-            return repeated(x, self.device)
-        return concrete(x)
 
     def run(self, is_asked: bool = False) -> None:
         """Compute what is still wanted; nothing, where that was done."""
@@ -675,8 +670,9 @@ class _Batch:
         else:
             with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
                 self._run.finish()
-        if is_asked:
-            self._note_if_alone()
+        if is_asked and self._follows_asked and len(self._lines) < WORTH_A_PROGRAM:
+            self._note_statements()
+        _local.was_asked = is_asked
         self._is_done = True
         self._run = None
         self._lines = []
@@ -689,33 +685,43 @@ class _Batch:
         """Whether the modes of JAX are those in which the lines were recorded."""
         return is_recording() and x64_mode() is self.is_x64 and self.device in (None, default_device())
 
-    def _note_if_alone(self) -> None:
-        """Note a statement whose value was asked for before there was another one."""
-        if len(self._lines) == len(self._statements) == 1:
-            ((code, instruction, _),) = self._statements
-            _alone[code, instruction] = self._codes[code], _TIMES_AT_ONCE
-            if len(_alone) > _ALONE_KEPT:
-                _alone.popitem(last=False)
+    def _note_statements(self) -> None:
+        """Note statements of which the value was asked for before there were enough for a program."""
+        for code, instruction, _ in self._statements:
+            _asked_at_once[code, instruction] = _AskedAtOnce(self._codes[code])
+            if len(_asked_at_once) > _PLACES_KEPT:
+                _asked_at_once.popitem(last=False)
 
 
-def _runs_at_once(code: types.CodeType, instruction: int) -> bool:
-    """Whether a statement that begins a batch is one of those that were asked for at once."""
-    known = _alone.get((id(code), instruction))
+class _AskedAtOnce:
+    """A statement of which the value was asked for before there were enough of them for a program.
+
+    Where nothing is waiting it runs at once from now on. At times it waits again, as it may be a loop's, too.
+    """
+
+    __slots__ = ("code", "times_left")
+
+    def __init__(self, code: types.CodeType):
+        """Keep the code that it is a part of, so that no other has its identity."""
+        self.code = code
+        self.times_left = 100  # that it says so; it is asked several times by each statement
+
+
+def _is_asked_at_once() -> bool:
+    """Whether the user's program is at a statement that runs at once."""
+    code, instruction = _code_and_instruction(sys._getframe(2))
+    known = _asked_at_once.get((id(code), instruction))
     if known is None:
         return False
-    _, times = known
-    if times:
-        _alone[id(code), instruction] = code, times - 1
-    else:
-        _alone.pop((id(code), instruction), None)
+    known.times_left -= 1
+    if known.times_left < 0:
+        _asked_at_once.pop((id(code), instruction), None)
+        return False
     return True
 
 
-# Statements of which the value was asked for before there was another one, and how often they still run at
-# once where nothing is waiting. Then they wait again, as the same statement may be a loop's.
-_alone: collections.OrderedDict[tuple[int, int], tuple[types.CodeType, int]] = collections.OrderedDict()
-_ALONE_KEPT = 1024
-_TIMES_AT_ONCE = 16
+_asked_at_once: collections.OrderedDict[tuple[int, int], _AskedAtOnce] = collections.OrderedDict()
+_PLACES_KEPT = 1024
 
 
 @functools.cache
@@ -756,18 +762,25 @@ def _unchecked() -> Iterator[None]:
         yield
 
 
-def _code_and_instruction() -> tuple[types.CodeType, int]:
-    """Return where the user's program is now."""
-    frame: Any = sys._getframe(4)  # behind `_made`, `record`, `attempt_by_kinds` and who calls that
-    while _is_ours(frame.f_globals.get("__name__")) and frame.f_back is not None:
+def _code_and_instruction(frame: Any) -> tuple[types.CodeType, int]:
+    """Return where the user's program is now, which called one of our functions, of which this is a frame."""
+    while id(frame.f_globals) in _our_globals or _is_ours(frame.f_globals):
+        if frame.f_back is None:
+            break
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
 
 
-@functools.lru_cache(_KINDS_KEPT)
-def _is_ours(module: Any) -> bool:
-    """Whether a module is one of this package, by its name."""
-    return str(module).startswith(_PACKAGE)
+# The globals of our modules that were on the way to a line, by their identities: modules stay.
+_our_globals: set[int] = set()
+
+
+def _is_ours(module_globals: dict[str, Any]) -> bool:
+    """Whether globals are those of one of our modules, which is kept."""
+    is_ours = str(module_globals.get("__name__")).startswith(_PACKAGE)
+    if is_ours:
+        _our_globals.add(id(module_globals))
+    return is_ours
 
 
 # Recording

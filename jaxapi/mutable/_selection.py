@@ -36,7 +36,16 @@ from ._batches import (
 )
 from ._keys import LONG, check_int, expand, indices_along
 
-__all__ = ["InArray", "Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
+__all__ = [
+    "InArray",
+    "Part",
+    "Selection",
+    "broadcast",
+    "change",
+    "compiled_pair",
+    "computed_of_parts",
+    "on_any_mesh",
+]
 __all__ += ["line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts"]
 __all__ += ["put", "put_own"]
 __all__ += ["read_before", "take", "values_for", "without_parts"]
@@ -499,9 +508,7 @@ _put_part = compiled_pair(_part_written, static_argnums=(4, 5))
 _put_own = compiled_pair(_own_part_written, static_argnums=(3, 4))
 
 
-def line_of_write(
-    value: Any, selection: Selection, new: Any, of_new: InArray | None, is_wide: bool
-) -> Any:
+def line_of_write(value: Any, selection: Selection, new: Any, of_new: InArray | None, is_wide: bool) -> Any:
     """Return the array after ``new`` was written there, as a line of a batch; None where it cannot be one.
 
     That is an array, what ``of_new`` selects of one, or a Python number. ``is_wide`` says whether the array's

@@ -20,7 +20,7 @@ def way(monkeypatch):
     _host_way.set_on(False)
     monkeypatch.setattr(_batches, "_is_on", True)  # in the threads of a test, too
     _batches.run_all()  # what other tests left, by which a batch would end elsewhere
-    _batches._alone.clear()
+    _batches._asked_at_once.clear()
     monkeypatch.setattr(_batches, "_lent", weakref.WeakValueDictionary())  # numbers that others were given
     yield "jaxs"
     _host_way.set_on(before)
@@ -458,6 +458,7 @@ def test_errors_are_those_of_the_statement():
 
 def test_random_numbers_are_those_of_the_key():
     for _ in range(3):
+        _batches._asked_at_once.clear()  # so that the statements wait each time
         generator = jaxapi.numpy.random.default_rng(5)
         drawn = [generator.random(6), generator.normal(1.0, 2.0, 6) * 1]
         assert all(map(is_pending, drawn))
@@ -522,10 +523,32 @@ def test_what_waits_runs_once_and_together(monkeypatch):
     assert len(runs) == 1
 
 
+def test_a_statement_whose_value_is_asked_for_at_once_runs_at_once():
+    x = jaxapi.numpy.asarray(np.arange(3.0))
+    waited = []
+    for _ in range(6):
+        y = x * 2
+        z = y + 1
+        waited.append((is_pending(y), is_pending(z)))
+        assert z.tolist() == [1, 3, 5]
+    assert waited[0] == (True, True)
+    assert waited[-1] == (False, False)
+
+
+def test_a_loop_waits_whose_last_values_are_asked_for():
+    x = jaxapi.numpy.asarray(np.arange(3.0))
+    for _ in range(6):
+        y = x
+        for _ in range(50):  # more than a batch, and two rounds more
+            y = y + 1
+            assert is_pending(y)
+        assert y.tolist() == [50, 51, 52]
+
+
 @pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
 def test_what_asks_for_a_value(xp):
     def make():
-        _batches._alone.clear()  # so that the statement waits each time
+        _batches._asked_at_once.clear()  # so that the statement waits each time
         x = xp.asarray(np.arange(4.0)) + 1
         assert is_pending(x)
         return x
@@ -744,14 +767,14 @@ def test_a_finalizer_records_while_a_line_is_recorded(monkeypatch):
             made.append(jaxapi.numpy.asarray(np.arange(3.0)) + 10)
             is_finalizing.pop()
 
-    add = _batches._Batch._add
+    made_of = _batches._Batch._made
 
-    def add_with_finalizers(self, *args):
+    def made_with_finalizers(self, *args):
         if not is_finalizing:
             Finalized()
-        return add(self, *args)
+        return made_of(self, *args)
 
-    monkeypatch.setattr(_batches._Batch, "_add", add_with_finalizers)
+    monkeypatch.setattr(_batches._Batch, "_made", made_with_finalizers)
     x = jaxapi.numpy.asarray(np.arange(3.0))
     for _ in range(4):
         x = x * 2
