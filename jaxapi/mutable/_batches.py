@@ -378,6 +378,10 @@ class LineProgram:
         """Return what a run returned as a sequence."""
         return [made] if self.is_one else made
 
+    def returned(self, results: list["Pending"]) -> Any:
+        """Return what a call returns, of its results."""
+        return results[0] if self.is_one else results
+
 
 def _work_of(jaxpr: Any) -> int:
     """Return how many products of numbers there are in the products of matrices of a program."""
@@ -619,11 +623,12 @@ class _Batch:
             return self._add(program, args, operands, code, instruction)
         if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
             return None  # who calls it knows whose memory it may use
-        made = program.results(program(map(self._value, args, program.operand_kinds)))
+        with _AS_IT_IS if x64_mode() is self.is_x64 else x64_as(self.is_x64):
+            made = program.results(program(map(self._value, args, program.operand_kinds)))
         results = [Pending(kind) for kind in program.kinds]
         for result, value in zip(results, made, strict=True):
             result.finish(value)
-        return results[0] if program.is_one else results
+        return program.returned(results)
 
     def _value(self, x: Any, kind: Kind) -> Any:
         """Return an operand of a program that runs now."""
@@ -654,14 +659,11 @@ class _Batch:
                 if operand is None:
                     operands[i] = self._kept(args[i], program.operand_kinds[i])
         line = Line(self, program, tuple(operands), len(self._lines))
-        if program.is_one:
-            made: Any = Pending(program.kinds[0], line)
-            line.results = [weakref.ref(made)]
-        else:
-            made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
-            line.results = [weakref.ref(pending) for pending in made]
+        results = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
+        line.results = list(map(weakref.ref, results))
         self._lines.append(line)
-        return made if self.is_open else _RUN_FIRST  # a finalizer may have asked for a value meanwhile
+        # A finalizer may have asked for a value meanwhile.
+        return program.returned(results) if self.is_open else _RUN_FIRST
 
     def run(self, is_asked: bool = False) -> None:
         """Compute what is still wanted; nothing, where that was done."""
@@ -746,6 +748,7 @@ def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
 
 
 _RUN_FIRST = object()
+_AS_IT_IS = contextlib.nullcontext()
 _INT32 = np.dtype(np.int32)
 
 
