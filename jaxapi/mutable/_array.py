@@ -21,7 +21,7 @@ import operator
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import jax
@@ -29,13 +29,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._devices import in_host_memory
-from .._core._dtypes import refuse_complex, x64_mode
+from .._core._dtypes import WIDE, refuse_complex, x64_mode
 from .._core._errors import error_of_several
 from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
-from ._batches import Pending, is_recording, lend, note_reader
+from ._batches import LineProgram, Pending, attempt_by_kinds, is_recording, lend, note_reader
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
 from ._capacity._slices import has_many_rows
@@ -92,7 +92,9 @@ __all__ = [
     "copied",
     "from_host",
     "from_numpy",
+    "keep_call",
     "layout_of",
+    "line_of_call",
     "line_of_elements",
     "may_have_room",
     "reshaped",
@@ -162,10 +164,11 @@ def _line_of_operator(
     function = variant.of_standard.of_values if module == MUTABLE else variant.of_values
     if type(function) is OfBase:
         return line_of_elements(function.of_base, (array,), module, may_be_new)
-    if type(function) is not Elementwise:
-        return None
     operands = (other, array) if is_reflected else (array, other)
-    return line_of_elements(function, operands, module, may_be_new)
+    if type(function) is Elementwise:
+        return line_of_elements(function, operands, module, may_be_new)
+    product = _calls().of_arrays(function, module)
+    return line_of_call(product, operands, {}, is_wide=module == NUMPY or x64_mode())
 
 
 def line_of_elements(
@@ -213,6 +216,77 @@ def _read_by_line(array: "Array") -> tuple[Any, InArray | None] | None:
         return None
     pending = array._pending
     return (array._value if pending is None or pending.is_there else pending), None
+
+
+# The programs of calls that waited, by the functions, their arrays' kinds, and all of their other arguments.
+_programs_of_calls: dict[Any, LineProgram] = {}
+_CALLS_KEPT = 4096
+_OPTIONS = frozenset([int, bool, str, type(None), type])
+
+
+def line_of_call(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool) -> Any:
+    """Return what a call makes as a line of a batch; None of what was no line yet, or has room.
+
+    ``is_wide`` says whether the arrays' namespace computes in 64 bits.
+    """
+    values: list[Any] = []
+    key = _key_of_call(function, args, kwargs, is_wide, values)
+    if key is None:
+        return None
+    return attempt_by_kinds(_programs_of_calls.get, key, values, _is_x64(key, values))
+
+
+def keep_call(
+    function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool, program: LineProgram
+) -> None:
+    """Keep the program of a call, which depends on the kinds of arrays and on all other arguments alone."""
+    values: list[Any] = []
+    key = _key_of_call(function, args, kwargs, is_wide, values)
+    if key is not None:
+        if len(_programs_of_calls) == _CALLS_KEPT:
+            _programs_of_calls.clear()
+        _programs_of_calls[*key, program.operand_kinds, _is_x64(key, values)] = program
+
+
+def _is_x64(key: tuple[Any, ...], values: Sequence[Any]) -> bool:
+    """Whether x64 mode is on while a call runs."""
+    return key[0] or not WIDE.isdisjoint([x.dtype for x in values])
+
+
+def _key_of_call(
+    function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool, values: list[Any]
+) -> Any:
+    """Return what a call's program is kept by, and note the values of arrays; None for other arguments."""
+    key: list[Any] = [is_wide, function, len(args), jax.config.jax_default_matmul_precision]
+    if not _read_arguments(args, key, values):
+        return None
+    if kwargs:
+        key += kwargs
+        if not _read_arguments(kwargs.values(), key, values):
+            return None
+    return tuple(key)
+
+
+def _read_arguments(arguments: Iterable[Any], key: list[Any], values: list[Any]) -> bool:
+    """Note values of arrays without room, and in the key all else; return False for other arguments."""
+    for x in arguments:
+        of = type(x)
+        if of is Array:
+            if x._masked is not None or may_have_room(x):
+                return False
+            values.append(x._current)
+            key.append(x._is_scalar)
+        elif of in _OPTIONS or isinstance(x, np.dtype):
+            key.append(of)  # as 1 is equal to True
+            key.append(x)
+        elif of is list or of is tuple:
+            key.append(of)
+            key.append(len(x))
+            if not _read_arguments(x, key, values):
+                return False
+        else:
+            return False
+    return True
 
 
 def _line_of_masked(function: Elementwise, args: Sequence[Any], module: str) -> Any:
@@ -1166,6 +1240,12 @@ class Array(Storage):
         return from_numpy(made, self._module, (host, *operands, *options.values()))
 
     def _call_by_jax(self, name: str, args: tuple, kwargs: dict) -> Any:
+        if is_recording():
+            function = _numpy_methods().WAITING.get(name)
+            is_wide = self._module == NUMPY or x64_mode()
+            made = None if function is None else line_of_call(function, (self, *args), kwargs, is_wide)
+            if made is not None:
+                return as_from(made, self._module)
         with mode_of(self._module):
             return as_from(getattr(_numpy_methods(), name)(self, *args, **kwargs), self._module)
 

@@ -384,6 +384,10 @@ class LineProgram:
         """Return what a run returned as a sequence."""
         return [made] if self.is_one else made
 
+    def returned(self, results: list["Pending"]) -> Any:
+        """Return what a call returns, of its results."""
+        return results[0] if self.is_one else results
+
 
 def _work_of(jaxpr: Any) -> int:
     """Return how many products of numbers there are in the products of matrices of a program."""
@@ -636,14 +640,11 @@ class _Batch:
                 if operand is None:
                     operands[i] = self._kept(args[i], program.operand_kinds[i])
         line = Line(self, program, tuple(operands), len(self._lines))
-        if program.is_one:
-            made: Any = Pending(program.kinds[0], line)
-            line.results = [weakref.ref(made)]
-        else:
-            made = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
-            line.results = [weakref.ref(pending) for pending in made]
+        results = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
+        line.results = list(map(weakref.ref, results))
         self._lines.append(line)
-        return made if self.is_open else _RUN_FIRST  # a finalizer may have asked for a value meanwhile
+        # A finalizer may have asked for a value meanwhile.
+        return program.returned(results) if self.is_open else _RUN_FIRST
 
     def run(self, is_asked: bool = False) -> None:
         """Compute what is still wanted; nothing, where that was done."""

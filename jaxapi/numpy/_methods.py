@@ -16,7 +16,7 @@ from ._protocols import array_function, array_ufunc
 from ._ufuncs import UFUNCS
 from ._wrap import as_type, into, made
 
-__all__ = ["array_function", "array_ufunc", "made_of_shape"]  # beside the methods by their names
+__all__ = ["WAITING", "array_function", "array_ufunc", "made_of_shape"]  # beside the methods by their names
 
 # Functions whose first argument is the array.
 _NAMES_OF_SAME = """
@@ -151,6 +151,10 @@ _METHODS = {
     "tofile": lambda a, file, sep="", format="%s": np.asarray(a).tofile(file, sep, format),
     "tolist": lambda a: np.asarray(a._value).tolist(),
 }
+
+
+# Those of which a call may be a line of a batch.
+WAITING = {name: FUNCTIONS[name].waiting for name in _SAME if getattr(FUNCTIONS.get(name), "waiting", None)}
 
 
 class Flags:

@@ -19,6 +19,7 @@ from ..mutable._array import (
     any_may_have_room,
     copied,
     from_numpy,
+    line_of_call,
     may_have_room,
     shared,
     unwrap,
@@ -122,6 +123,7 @@ def in_numpys_way(name: str, numpys, function, is_new: bool = False):
     ``is_new`` is said of functions that make arrays of numbers, which go where JAX puts those.
     """
     is_numpys = host_way.is_default if is_new else host_way.is_eager
+    waiting = getattr(function, "waiting", None)
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -132,6 +134,10 @@ def in_numpys_way(name: str, numpys, function, is_new: bool = False):
                 pass
             except TypeError as error:
                 raise error_of_several(error) or error from None
+        elif waiting is not None and is_recording():
+            line = line_of_call(waiting, args, kwargs, is_wide=True)
+            if line is not None:
+                return line
         with mode_of(NUMPY):
             return function(*args, **kwargs)
 
@@ -558,4 +564,5 @@ def on_rows_first(name, function, on_rows=None):
             return function(*args, **kwargs)
         return bool(made) if returns_bool else made
 
+    call.waiting = function if waits else None  # of which a call may be a line of a batch
     return call

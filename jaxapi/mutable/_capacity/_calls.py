@@ -17,11 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core._checks import collected_checks
-from ..._core._dtypes import default_dtype, resolve_dtype, x64_mode
+from ..._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode
 from ..._core._lengths import has_own_length
-from ..._core._traces import is_traced
-from .._array import Array, may_have_room, wrap
-from .._batches import Pending, concrete, is_recording, kind_of_array, lend
+from .._array import Array, keep_call, line_of_call, wrap
+from .._batches import Kind, LineProgram, Pending, concrete, is_recording, kind_of_array, lend
 from .._host_way import is_by_jax
 from .._selection import Part
 from ._dimensions import Bounds, Refused
@@ -29,7 +28,7 @@ from ._programs import Inputs, Program, array_of
 from ._rows import Rows, dtype_may_have_room, least_rows_with_room, with_rows
 from ._transposes import rows_of_transpose
 
-__all__ = ["call_on_rows", "call_on_values"]
+__all__ = ["call_on_rows", "call_on_values", "of_arrays"]
 
 _PROGRAMS_KEPT = 1024
 _OPTIONS = (bool, int, float, complex, str, type, np.dtype, type(None), type(np._NoValue))
@@ -159,10 +158,6 @@ def call_on_rows(
     """
     if not is_by_jax():
         return None
-    if waits and is_recording():
-        made = _repeated_call(function, module, args, kwargs)
-        if made is not None:
-            return made
     rooms: _Rooms = {}
     _find_rooms(args, rooms)
     if kwargs:
@@ -175,79 +170,34 @@ def call_on_rows(
             reader = _Reader(rooms, choice)
             statement = reader.read_call(function, module, args, kwargs)
             program = _program(statement, reader.bounds, x64_mode(), precision)
-            if program is not None:
-                if not rooms:
-                    _keep_exact(program, function, module, args, kwargs)
-                return program(choice.counts, reader.values)
+            if program is None:
+                continue
+            line = None if rooms else program.line(reader.values)
+            if line is not None:
+                keep_call(function, args, kwargs, x64_mode(), line)
+                made = line_of_call(function, args, kwargs, x64_mode())
+                if made is not None:
+                    return made
+            return program(choice.counts, reader.values)
     except _NeedsExactArrays:
         pass
     return None
 
 
-# The programs of calls that wait, of exact arrays, by what is read of these in one look at each.
-_exact_programs: dict[Any, _StatementProgram] = {}
-
-
-def _repeated_call(function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """Return what a call of exact arrays makes whose program is known; None for another one."""
-    values: list[Any] = []
-    key = _key_of_exact(function, module, args, kwargs, values)
-    program = None if key is None else _exact_programs.get(key)
-    return None if program is None else program((), values)
-
-
-def _keep_exact(
-    program: _StatementProgram,
-    function: Callable[..., Any],
-    module: str,
-    args: tuple,
-    kwargs: dict[str, Any],
-) -> None:
-    """Keep the program of a call of exact arrays."""
-    key = _key_of_exact(function, module, args, kwargs, [])
-    if key is not None:
-        if len(_exact_programs) == _PROGRAMS_KEPT:
-            _exact_programs.clear()
-        _exact_programs[key] = program
-
-
-def _key_of_exact(
-    function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any], values: list[Any]
-) -> Any:
-    """Return what a program of exact arrays is kept by, and note their values; None for other arguments."""
-    key: list[Any] = [function, module, len(args), x64_mode(), jax.config.jax_default_matmul_precision]
-    for x in (*args, *kwargs, *kwargs.values()) if kwargs else args:
-        of = type(x)
-        if of is Array:
-            value = None if x._masked is not None or may_have_room(x) else x._current
-            if value is None or is_traced(value):
-                return None
-            values.append(value)
-            key.append(x._is_scalar)
-            key.append(value.kind if type(value) is Pending else kind_of_array(value))
-        elif of in _PLAIN:
-            key.append(of)
-            key.append(x)
-        else:
-            return None
-    return tuple(key)
-
-
-_PLAIN = frozenset([int, bool, str, type(None)])
-
-
 def call_on_values(function: Callable[..., Any], operands: tuple, module: str, waits: bool = False) -> Any:
     """Return what a function of values makes of arrays, as `call_on_rows` does for one of arrays."""
-    return call_on_rows(_of_arrays(function, module), module, operands, {}, waits)
+    return call_on_rows(of_arrays(function, module), module, operands, {}, waits)
 
 
 @functools.cache
-def _of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
-    def of_arrays(*args):
+def of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
+    """Return a function of values as one of arrays of a namespace."""
+
+    def call(*args):
         made = function(*[x._value if isinstance(x, Array) else x for x in args])
         return wrap(made, module, not made.ndim)
 
-    return of_arrays
+    return call
 
 
 def _find_rooms(args: Iterable[Any], rooms: _Rooms) -> None:
@@ -416,6 +366,7 @@ class _StatementProgram:
         self._structure: Any = None  # of the result
         self._is_one = False  # an array alone
         self._are_scalars: list[bool] = []  # of the arrays in it
+        self._has_checks = False
 
         def trace(numbers_of_rows: Sequence[Any]) -> jax.stages.Traced:
             def call(*values: Any) -> Any:
@@ -442,6 +393,7 @@ class _StatementProgram:
         if not all(map(_is_array, results)):
             raise Refused("a result that is no array")
         self._are_scalars = [x._is_scalar for x in results]
+        self._has_checks = bool(checks)
         is_bad = [functools.reduce(operator.or_, checks)] if checks else []
         return [*[self._in_dtype(x._value) for x in results], *is_bad]
 
@@ -449,19 +401,45 @@ class _StatementProgram:
         """Return positions, or numbers of elements, in the dtype that they have where x64 mode is off."""
         return result if self._integers is None else result.astype(self._integers)
 
+    def line(self, values: Sequence[Any]) -> LineProgram | None:
+        """Return the program of a line for exact arrays; None where its results are looked at first."""
+        program = self._program.of_exact_arrays()
+        if program is None or not self._are_scalars or self._has_checks:
+            return None
+        kinds = tuple([x.kind if type(x) is Pending else kind_of_array(x) for x in values])
+        with x64_for(*self._statement.dtypes()):
+            return _CallProgram(program, kinds, self._wrapped)
+
     def __call__(self, counts: tuple[int, ...], values: list[Any]) -> Any:
         """Return what the function makes of buffers in which numbers of rows count.
 
         None is returned where it raises for the values.
         """
         contents = self._program(counts, values)
-        has_checks = len(contents) > len(self._are_scalars)
-        if has_checks and concrete(contents.pop()):
+        if self._has_checks and concrete(contents.pop()):
             return None
+        return self._wrapped(contents)
+
+    def _wrapped(self, contents: list[Any]) -> Any:
+        """Return the results of the program as the function does."""
         if self._is_one:
             return array_of(contents[0], self._module, self._are_scalars[0])
         results = zip(contents, self._are_scalars, strict=True)
         return self._structure.unflatten([array_of(x, self._module, is_scalar) for x, is_scalar in results])
+
+
+class _CallProgram(LineProgram):
+    """The program of a call of exact arrays."""
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, program: Any, kinds: tuple[Kind, ...], wrapped: Callable[[list[Any]], Any]):
+        """Trace the program; ``wrapped`` makes arrays of its results."""
+        super().__init__(program, (), kinds)
+        self._wrapped = wrapped
+
+    def returned(self, results: list[Pending]) -> Any:
+        return self._wrapped(results)
 
 
 def _is_array(x: Any) -> bool:

@@ -73,12 +73,17 @@ class Program:
             results, self.structure = jax.tree.flatten(traced.out_info)
             self._results = [_rows_of_shape(x.shape) for x in results]
             program = compiled(self._on_buffers(traced.jaxpr, inputs.bounds, name))
+            self._program = program
             self._compiled = recorded(program)
             on_buffers = program.jitted().trace(*[_INT32] * len(inputs.bounds), *inputs.values)
         if mentions_dimension(on_buffers.jaxpr):
             raise Refused("a dimension that stays unknown")
         inside = on_buffers.jaxpr.jaxpr
         self._are_passed_on = [any(made is given for given in inside.invars) for made in inside.outvars]
+
+    def of_exact_arrays(self) -> Any:
+        """Return what is compiled, of values alone; None where it returns one of them, which others have."""
+        return None if True in self._are_passed_on else self._program
 
     def _on_buffers(self, program: Any, bounds: Sequence[Bounds], name: str) -> Callable[..., list[Any]]:
         """Return what computes of numbers of rows, and values on buffers, what the function returns."""
