@@ -52,7 +52,7 @@ from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
-from ._batch_programs import WORTH_A_PROGRAM, Numbers, Operand, Run
+from ._batch_programs import SMALL, WORTH_A_PROGRAM, Numbers, Operand, Run
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_lent", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
@@ -267,7 +267,7 @@ def run_readers(value: Any) -> None:
             batch.run()
 
 
-_is_on = os.environ.get("JAXAPI_DEFERRED", "0") == "1"
+_is_on = os.environ.get("JAXAPI_DEFERRED", "1") == "1"
 _is_on_here: contextvars.ContextVar[bool | None] = contextvars.ContextVar("deferred", default=None)
 
 
@@ -317,12 +317,9 @@ def deferred(on: bool = True) -> Iterator[None]:
 
 
 def is_recording() -> bool:
-    """Whether statements wait now: where others wait, all; else those that are not asked for at once."""
+    """Whether statements wait now."""
     is_on = _is_on_here.get()
-    if not (_is_on if is_on is None else is_on) or not host_way.is_by_jax():
-        return False
-    batch = getattr(_local, "batch", None)
-    return not _asked_at_once or (batch is not None and bool(batch._lines)) or not _is_asked_at_once()
+    return (_is_on if is_on is None else is_on) and host_way.is_by_jax()
 
 
 def run_all() -> None:
@@ -627,6 +624,8 @@ class _Batch:
         if program.is_for_now:
             return None
         code, instruction = _code_and_instruction(sys._getframe(3))  # who called `attempt_by_kinds`
+        if not self._lines and _runs_at_once(code, instruction):
+            return self._made_at_once(program, args)
         statement = (id(code), instruction, id(program))  # a call may make several lines
         if not self.is_open or self._ends_before(statement):
             return _RUN_FIRST
@@ -645,6 +644,25 @@ class _Batch:
         self._lines.append(line)
         # A finalizer may have asked for a value meanwhile.
         return program.returned(results) if self.is_open else _RUN_FIRST
+
+    def _made_at_once(self, program: LineProgram, args: Sequence[Any]) -> Any:
+        """Return what a program makes that runs now; None where who calls it knows what memory it may use."""
+        if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
+            return None
+        with _AS_IT_IS if x64_mode() is self.is_x64 else x64_as(self.is_x64):
+            made = program.results(program(map(self._value, args, program.operand_kinds)))
+        results = [Pending(kind) for kind in program.kinds]
+        for result, value in zip(results, made, strict=True):
+            result.finish(value)
+        return program.returned(results)
+
+    def _value(self, x: Any, kind: Kind) -> Any:
+        """Return an operand of a program that runs now."""
+        if type(x) in _NUMBERS:
+            return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
+        if isinstance(x, (np.ndarray, np.generic)):
+            return repeated(x, self.device)
+        return concrete(x)
 
     def run(self, is_asked: bool = False) -> None:
         """Compute what is still wanted; nothing, where that was done."""
@@ -705,12 +723,11 @@ class _AskedAtOnce:
     def __init__(self, code: types.CodeType):
         """Keep the code that it is a part of, so that no other has its identity."""
         self.code = code
-        self.times_left = 100  # that it says so; it is asked several times by each statement
+        self.times_left = 50
 
 
-def _is_asked_at_once() -> bool:
-    """Whether the user's program is at a statement that runs at once."""
-    code, instruction = _code_and_instruction(sys._getframe(2))
+def _runs_at_once(code: types.CodeType, instruction: int) -> bool:
+    """Whether a statement that begins a batch is one of those that run at once."""
     known = _asked_at_once.get((id(code), instruction))
     if known is None:
         return False
@@ -745,6 +762,7 @@ def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
 
 
 _RUN_FIRST = object()
+_AS_IT_IS = contextlib.nullcontext()
 
 
 def _default_device_as(device: Any) -> contextlib.AbstractContextManager[Any]:

@@ -19,6 +19,7 @@ import numpy as np
 from ..._core._checks import collected_checks
 from ..._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode
 from ..._core._lengths import has_own_length
+from ..._core._programs import is_jax_array
 from .._array import Array, keep_call, line_of_call, wrap
 from .._batches import Kind, LineProgram, Pending, concrete, is_recording, kind_of_array, lend
 from .._host_way import is_by_jax
@@ -404,7 +405,8 @@ class _StatementProgram:
     def line(self, values: Sequence[Any]) -> LineProgram | None:
         """Return the program of a line for exact arrays; None where its results are looked at first."""
         program = self._program.of_exact_arrays()
-        if program is None or not self._are_scalars or self._has_checks:
+        are_on_device = all(type(x) is Pending or is_jax_array(x) for x in values)
+        if program is None or not self._are_scalars or self._has_checks or not are_on_device:
             return None
         kinds = tuple([x.kind if type(x) is Pending else kind_of_array(x) for x in values])
         with x64_for(*self._statement.dtypes()):
