@@ -39,10 +39,19 @@ from ._batches import LineProgram, Pending, attempt_by_kinds, is_recording, lend
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
 from ._capacity._slices import has_many_rows
-from ._elementwise import ELEMENTWISE, Elementwise, OfBase, statement
+from ._elementwise import ELEMENTWISE, Elementwise, OfBase, OfOneDtype, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_by_jax, is_eager
-from ._indexing import element_of, is_symbolic, plain_selection, read, selection_of, write
+from ._indexing import (
+    are_on_device,
+    element_of,
+    is_symbolic,
+    line_of_scatter,
+    plain_selection,
+    read,
+    selection_of,
+    write,
+)
 from ._keys import parts_of
 from ._masked import Masked, Memory, is_same, line_of_write_where, masked_of
 from ._numpy_arguments import (
@@ -78,7 +87,17 @@ from ._operators import (
     XOR,
     Operator,
 )
-from ._selection import InArray, Part, Selection, line_of_write, one_program_suffices, put, put_own, take
+from ._selection import (
+    InArray,
+    Part,
+    Selection,
+    line_of_write,
+    one_program_suffices,
+    put,
+    put_own,
+    take,
+    take_line,
+)
 from ._storage import Storage, duplicate_line
 from ._views import View
 
@@ -172,7 +191,7 @@ def _line_of_operator(
 
 
 def line_of_elements(
-    function: Elementwise, args: Sequence[Any], module: str, may_be_new: bool = False
+    function: Elementwise | OfOneDtype, args: Sequence[Any], module: str, may_be_new: bool = False
 ) -> Any:
     """Return what a function makes of each element as a line of a batch; None of what was no line yet.
 
@@ -198,7 +217,7 @@ def line_of_elements(
         operands.append(x)
         layouts.append(layout)
     made = function.known_line(operands, tuple(layouts), module == NUMPY or x64_mode())
-    if made is None and may_be_new:
+    if made is None and may_be_new and isinstance(function, Elementwise):
         with mode_of(module):
             made = function.line_of_inputs(operands, tuple(layouts))
     return None if made is None else wrap(made, module, is_scalar=not made.kind.shape)
@@ -207,15 +226,24 @@ def line_of_elements(
 def _read_by_line(array: "Array") -> tuple[Any, InArray | None] | None:
     """Return the value that a line reads an array of, and what it selects of that, or None for all.
 
-    None alone is returned for an array that may have room, or is a view of another kind.
+    None alone is returned for an array that may have room.
     """
     view = array._view
     if view is not None:
-        return view.read_by_line()
+        if view.is_selection:
+            return view.read_by_line()
+        return None if view.may_have_rows() else (_current_of(array), None)
     if array._buffer is not None:
         return None
     pending = array._pending
     return (array._value if pending is None or pending.is_there else pending), None
+
+
+def _current_of(array: "Array") -> Any:
+    """Return what a view without room reads as a line, in the mode of its namespace."""
+    view: Any = array._view
+    with mode_of(array._module):
+        return take_line(view.owner._current, view.part) if view.is_selection else view.current()
 
 
 # The programs of calls that waited, by the functions, their arrays' kinds, and all of their other arguments.
@@ -274,7 +302,7 @@ def _read_arguments(arguments: Iterable[Any], key: list[Any], values: list[Any])
         if of is Array:
             if x._masked is not None or may_have_room(x):
                 return False
-            values.append(x._current)
+            values.append(x._current if x._view is None else _current_of(x))
             key.append(x._is_scalar)
         elif of in _OPTIONS or isinstance(x, np.dtype):
             key.append(of)  # as 1 is equal to True
@@ -289,7 +317,7 @@ def _read_arguments(arguments: Iterable[Any], key: list[Any], values: list[Any])
     return True
 
 
-def _line_of_masked(function: Elementwise, args: Sequence[Any], module: str) -> Any:
+def _line_of_masked(function: Elementwise | OfOneDtype, args: Sequence[Any], module: str) -> Any:
     """Return the same where some arguments are what a mask selects, and others have no axes."""
     operands: list[Any] = []
     selected: list[Masked] = []
@@ -944,6 +972,10 @@ class Array(Storage):
         selection = self._plain_selection(keys)
         if selection is not None:
             return self._part(selection)
+        if _has_positions(key) and is_recording():
+            line = self._line_at(key)
+            if line is not None:
+                return line
         if isinstance(key, _ARRAYS):
             masked = self._masked_by(key) if is_recording() else None
             if masked is not None:
@@ -968,6 +1000,37 @@ class Array(Storage):
             return None
         shape = self.shape
         return plain_selection(shape, keys) if element_of(shape, keys) is None else None
+
+    def _line_at(self, key: Any) -> Any:
+        """Return what is at positions on the device as a line of a batch; None for another key."""
+        keys = key if type(key) is tuple else (key,)
+        layout: list[Any] = []
+        for k in keys:
+            of = type(k)
+            if of is Array:
+                if not k._holds_positions():
+                    return None
+                layout.append("array")
+            elif of is slice:
+                layout.append((k.start, k.stop, k.step))
+            elif k is None or k is Ellipsis:
+                layout.append(str(k))
+            else:
+                return None
+        if self._masked is not None or may_have_room(self):
+            return None
+        args = (self, tuple(layout), *[k for k in keys if type(k) is Array])
+        is_wide = self._module == NUMPY or x64_mode()
+        line = line_of_call(_at_positions, args, {}, is_wide)
+        if line is not None:
+            return line
+        with mode_of(self._module):
+            return _calls().call_on_rows(_at_positions, self._module, args, {}, waits=True)
+
+    def _holds_positions(self) -> bool:
+        """Whether it is an exact array of integers on a device, which are not looked at."""
+        is_exact = self._masked is None and self._view is None and self._buffer is None and self._host is None
+        return is_exact and are_on_device(self._kept)
 
     def _masked_by(self, key: Any) -> Masked | None:
         """Return what a mask selects as it waits; None where it is better read at once."""
@@ -1055,7 +1118,8 @@ class Array(Storage):
     def _writes_line(self, key: Any, value: Any) -> bool:
         """Let a write by ints and slices wait; return False for one that is better done at once."""
         if type(key) is Array:
-            return type(value) is Array and value._masked is not None and self._writes_masked(key, value)
+            is_masked = type(value) is Array and value._masked is not None
+            return self._writes_masked(key, value) if is_masked else self._writes_at(key, value, "set")
         keys = key if type(key) is tuple else (key,)
         shape = self.shape
         position = element_of(shape, keys)
@@ -1088,6 +1152,27 @@ class Array(Storage):
             if owner._buffer is not None:
                 return False
             return owner._replace_by_line(line_of_write, selection, new, of_new, is_wide)
+
+    def _writes_at(self, positions: "Array", value: Any, how: str) -> bool:
+        """Let a write at positions on the device wait, as JAX calls it; return False for another one."""
+        is_exact = self._view is None and self._buffer is None and self._host is None
+        if not is_exact or not positions._holds_positions():
+            return False
+        read: Any = (value, None) if type(value) in _NUMBERS else None
+        if type(value) is Array and value._masked is None:
+            read = _read_by_line(value)
+        if read is None or read[1] is not None:
+            return False
+        new, _ = read
+        self._check_writeable()
+        with self._lock:
+            if self._buffer is not None:
+                return False
+            is_wide = self._module == NUMPY or x64_mode()
+            try:
+                return self._replace_by_line(line_of_scatter, positions._current, new, how, is_wide)
+            except (OverflowError, TypeError, ValueError):
+                return False  # as the write at once raises, too
 
     def _writes_masked(self, key: Any, value: "Array") -> bool:
         """Let a write of what the same mask selects wait; return False for another one."""
@@ -1566,6 +1651,26 @@ def _is_part_for_a_program(view: View, owner: Array) -> bool:
     if not view.is_selection or view.owner is not owner or owner._host is not None:
         return False
     return one_program_suffices(owner._current_with_room)
+
+
+def _has_positions(key: Any) -> bool:
+    """Whether there is an array of ours in a key."""
+    return type(key) is Array or (type(key) is tuple and Array in map(type, key))
+
+
+def _at_positions(array: Array, layout: tuple, *positions: Array) -> Array:
+    """Return what a key selects, whose arrays are apart."""
+    remaining = iter(positions)
+    keys = []
+    for part in layout:
+        if part == "array":
+            keys.append(next(remaining)._value)
+        elif type(part) is tuple:
+            keys.append(slice(*part))
+        else:
+            keys.append(None if part == "None" else ...)
+    made = read(array._value, tuple(keys))
+    return wrap(made, array._module, is_scalar=not made.ndim and ... not in keys)
 
 
 def _operated_on_rows(function: Any, operands: tuple, module: str, is_product: bool) -> Any:

@@ -19,7 +19,9 @@ from .._core._dtypes import (
     is_numpys,
     lacks_64_bits,
     promoted_dtype,
+    x64_as,
     x64_for,
+    x64_inside,
     x64_mode,
 )
 from .._core._errors import numpy_error
@@ -35,8 +37,8 @@ from ._batches import LineProgram, Pending, attempt_by_kinds, concrete, is_recor
 from ._promotion import cast
 from ._selection import Part, computed_of_parts, operand_kinds, program_of_parts, without_parts
 
-__all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase", "chosen", "may_raise"]
-__all__ += ["statement"]
+__all__ = ["CHOICE", "CLIP", "ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase"]
+__all__ += ["OfOneDtype", "chosen", "may_raise", "statement"]
 
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
@@ -514,6 +516,62 @@ def _power_line(x, y):
 
 
 chosen = recorded(choose)  # the elements of one array or another
+
+
+class OfOneDtype:
+    """A function of each element of several operands of one dtype, as a line of a batch."""
+
+    def __init__(self, function: Any, has_mask: bool = False):
+        """Take a function, whose first operand is a mask or an array."""
+        self.function = function
+        self.has_mask = has_mask
+
+    def known_line(self, operands: list[Any], layouts: tuple[Any, ...], wide: bool) -> Any:
+        """Return the result, whatever x64 mode is on now; None where operands are of several dtypes.
+
+        It takes what that of `Elementwise` takes.
+        """
+        is_x64 = wide or not WIDE.isdisjoint([getattr(x, "dtype", None) for x in operands])
+        try:
+            return attempt_by_kinds(_line_program_of_one_dtype, (self, layouts), operands, is_x64)
+        except (OverflowError, TypeError, ValueError):
+            return None
+
+    def line(self, operands: Any) -> Any:
+        """Return the same in the mode that is on."""
+        return self.known_line(*without_parts(operands, waits=True), x64_mode())
+
+
+@functools.lru_cache(_LINES_KEPT)
+def _line_program_of_one_dtype(key: tuple[Any, ...]) -> LineProgram | None:
+    """Return the program of such a line; None where it would have to promote, or there is no mask."""
+    of_elements, layouts, kinds, is_x64 = key
+    given = operand_kinds(layouts, kinds)
+    if type(given[0]) is type or (of_elements.has_mask and given[0].dtype != np.bool):
+        return None
+    promoted_kinds = given[1:] if of_elements.has_mask else given
+    dtypes = {kind.dtype for kind in promoted_kinds if type(kind) is not type}
+    if len(dtypes) != 1 or any(type(kind) is not type and kind.weak_type for kind in promoted_kinds):
+        return None
+    (dtype,) = dtypes
+    if not all(_takes_dtype(kind, dtype) for kind in promoted_kinds if type(kind) is type):
+        return None
+    typed = tuple([kind_of((), dtype) if type(kind) is type else kind for kind in kinds])
+    with x64_inside() if is_x64 else x64_as(False):
+        return program_of_parts(of_elements.function, layouts, typed)
+
+
+def _takes_dtype(number: type, dtype: np.dtype) -> bool:
+    """Whether a Python number next to an array becomes one of its dtype."""
+    return dtype.kind == "b" if number is bool else dtype.kind in KINDS[number]
+
+
+def _clipped(x, lower, upper):
+    return _extreme("minimum")(_extreme("maximum")(x, lower), upper)
+
+
+CHOICE = OfOneDtype(choose, has_mask=True)
+CLIP = OfOneDtype(_clipped)
 _multiplied = recorded(multiplied)
 _raised = recorded(raised)
 

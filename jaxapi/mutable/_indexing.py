@@ -10,16 +10,26 @@ import numpy as np
 from jax import lax
 
 from .._core._devices import all_in_host_memory, computed_in_host_memory
-from .._core._dtypes import as_indices, x64_for
+from .._core._dtypes import WIDE, as_indices, x64_as, x64_for, x64_inside
 from .._core._lengths import KEPT, capacity, cut, has_own_length
 from .._core._masks import count_true, index_dtype_for, put_at, running_counts, targets, true_positions
 from .._core._programs import compiled, is_traced
-from ._batches import Pending, concrete, recorded, takes_pending
-from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
+from ._batches import (
+    LineProgram,
+    Pending,
+    attempt_by_kinds,
+    concrete,
+    kind_of,
+    line_program_of,
+    recorded,
+    takes_pending,
+)
+from ._keys import FULL, LONG, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._promotion import cast_line
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
 __all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "index_along", "is_symbolic"]
+__all__ += ["are_on_device", "line_of_scatter"]
 __all__ += ["on_host", "plain_selection", "read", "read_unless_on_device", "reads_on_host"]
 __all__ += ["scatter_in_rows", "selected_in_buffer", "selection_of", "write", "write_mask"]
 
@@ -27,6 +37,7 @@ _INTS = frozenset([int])
 _INT32_BYTES = 4
 _BOUNDS = frozenset([int, type(None)])
 _SELECTIONS_KEPT = 4096
+_LINES_KEPT = 1024
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
 _SMALL_GRID = 2**20  # positions of which each can have a number in little memory
 
@@ -206,6 +217,11 @@ def check_indices(k, axis, size, count=None) -> None:
         check_int(extreme, axis, size)
 
 
+def are_on_device(positions: Any) -> bool:
+    """Whether an array is one of positions that are not looked at, as they are on a device."""
+    return positions.dtype.kind in "iu" and not _is_on_host(positions)
+
+
 def _is_on_host(x) -> bool:
     """Whether reading ``x`` on the host costs nothing."""
     if isinstance(x, (np.ndarray, np.generic)):
@@ -277,6 +293,34 @@ def _scattered_in_rows(buffer, indices, counts, new, layout):
             is_written = is_written & (lax.broadcasted_iota(np.int32, shape, 0) < position_count)
         first = jnp.where(is_written, first, jnp.asarray(len(buffer), first.dtype))
     return _scattered(buffer, new, layout, "set", first, *others)
+
+
+def line_of_scatter(value: Any, positions: Any, new: Any, how: str, is_wide: bool) -> Any:
+    """Return ``value`` after ``new`` was written at positions along the first axis, as a line of a batch.
+
+    ``new`` is an array or a Python number; ``how`` is as JAX calls it. None is returned for what is no line.
+    """
+    is_x64 = is_wide or value.dtype in WIDE
+    if positions.dtype in WIDE and not is_x64:
+        return None
+    return attempt_by_kinds(_line_program_of_scatter, (how,), (value, new, positions), is_x64)
+
+
+@functools.lru_cache(_LINES_KEPT)
+def _line_program_of_scatter(key: tuple[Any, ...]) -> LineProgram | None:
+    """Return the program of such a line; None where a cast, or a check of values, comes first."""
+    how, (of_value, of_new, of_positions), is_x64 = key
+    if not of_value.shape or of_value.shape[0] >= LONG or of_positions.dtype.itemsize < _INT32_BYTES:
+        return None
+    if type(of_new) is type:
+        if how != "set" or of_new is complex:
+            return None
+        of_new = kind_of((), of_value.dtype)
+    elif of_new.dtype != of_value.dtype or of_new.weak_type:
+        return None
+    layout = ("array", *[()] * (len(of_value.shape) - 1))
+    with x64_inside() if is_x64 else x64_as(False):
+        return line_program_of(_scatter.in_new_memory, (layout, how), (of_value, of_new, of_positions))
 
 
 scatter_in_rows = compiled_pair(_scattered_in_rows, static_argnums=4)

@@ -31,6 +31,7 @@ from ._batches import (
     concrete,
     continued,
     kind_of,
+    line_of,
     line_program_of,
     takes_pending,
 )
@@ -48,7 +49,7 @@ __all__ = [
 ]
 __all__ += ["line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts"]
 __all__ += ["put", "put_own"]
-__all__ += ["read_before", "take", "values_for", "without_parts"]
+__all__ += ["read_before", "take", "take_line", "values_for", "without_parts"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -145,6 +146,14 @@ def take(value: Any, selection: Selection) -> Any:
     """Return what is selected; of what is pending, as such."""
     known = selection.in_array(value.shape)
     return value if known.is_all else _take(value, *_program_of(known, value))
+
+
+def take_line(value: Any, selection: Selection) -> Any:
+    """Return the same as a line of a batch, where statements wait."""
+    known = selection.in_array(value.shape)
+    if known.is_all or known.is_long:
+        return take(value, selection)
+    return _take_line(value, known.starts, known.layout)
 
 
 def one_program_suffices(value: jax.Array) -> bool:
@@ -462,7 +471,9 @@ def _taken(value, starts, layout):
     return block.reshape(layout.shape)
 
 
-_take = continued(compiled(_taken, static_argnums=2))
+_take_at_once = compiled(_taken, static_argnums=2)
+_take = continued(_take_at_once)
+_take_line = line_of(_take_at_once)
 
 
 @on_any_mesh(3)

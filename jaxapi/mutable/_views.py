@@ -12,7 +12,7 @@ from jax import lax
 
 from .._core import _parts
 from .._core._programs import compiled
-from ._batches import Pending, concrete, recorded, takes_pending
+from ._batches import Pending, concrete, is_recording, line_of, recorded, takes_pending
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, reshaped_rows, selected_rows
 from ._selection import InArray, Part, Selection, one_program_suffices, put, take
@@ -123,10 +123,15 @@ class View:
 
     def may_have_rows(self) -> bool:
         """Whether `rows` may be some, as far as the part and its owner say."""
+        if self.component is not None:
+            return False
         part = self.part
-        if part is None or self.owner._buffer is not None:
+        owner = self.owner
+        if owner._buffer is not None:
             return True
-        return self.is_selection and part.in_array(self.owner._kept.shape).is_of_rows_alone
+        if part is None:
+            return owner._view is not None and owner._view.may_have_rows()
+        return self.is_selection and part.in_array(owner._kept.shape).is_of_rows_alone
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""
@@ -185,15 +190,19 @@ class View:
 
 
 def _in_shape(value: Any, shape: tuple) -> Any:
-    return _reshaped(value, shape) if type(value) is Pending else jnp.reshape(value, shape)
+    if is_recording():
+        return _reshaped_line(value, shape)
+    return jnp.reshape(concrete(value), shape)
 
 
 def _component_of(value: Any, name: str) -> Any:
-    return (_components if type(value) is Pending else vars(_parts))[name](value)
+    if is_recording():
+        return _component_lines[name](value)
+    return vars(_parts)[name](concrete(value))
 
 
-_reshaped = recorded(compiled(lambda value, shape: value.reshape(shape), static_argnums=1))
-_components = {name: recorded(compiled(getattr(_parts, name))) for name in ("real", "imag")}
+_reshaped_line = line_of(compiled(lambda value, shape: value.reshape(shape), static_argnums=1))
+_component_lines = {name: line_of(compiled(getattr(_parts, name))) for name in ("real", "imag")}
 
 
 @takes_pending

@@ -25,15 +25,16 @@ from ..mutable._array import (
     copied,
     from_numpy,
     layout_of,
+    line_of_elements,
     may_have_room,
     unwrap,
     wrap,
     wrap_rows,
 )
-from ..mutable._batches import Pending, takes_pending
+from ..mutable._batches import Pending, is_recording, takes_pending
 from ..mutable._capacity._functions import of_elements as of_each_element
 from ..mutable._capacity._rows import Rows
-from ..mutable._elementwise import ELEMENTWISE, chosen
+from ..mutable._elementwise import CHOICE, CLIP, ELEMENTWISE, chosen
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
@@ -72,6 +73,10 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     if has_older_names and has_newer_names:
         raise ValueError("`min` and `max` are other names of `a_min` and `a_max`: give one of both")
     lower, upper = (a_min, a_max) if has_older_names else (min, max)
+    if out is None and not options and is_recording():
+        line = line_of_elements(CLIP, (a, lower, upper), NUMPY)
+        if line is not None:
+            return line
     clipped = as_ours(a)
     for bound, name in (lower, "maximum"), (upper, "minimum"):
         if type(bound) is int and _is_no_bound(bound, clipped.dtype, name):
@@ -317,6 +322,10 @@ def where(condition, x=None, y=None, /):
         raise ValueError("either both or neither of x and y should be given")
     if x is None:
         return FUNCTIONS["nonzero"](condition)
+    if is_recording():
+        line = line_of_elements(CHOICE, (condition, x, y), NUMPY)
+        if line is not None:
+            return line
     if any(map(may_have_room, (condition, x, y))):
         made = of_each_element(_chosen, (condition, x, y), {}, NUMPY)
         if made is not None:

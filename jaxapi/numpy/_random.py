@@ -21,8 +21,8 @@ from .._core._errors import refuse_traced
 from .._core._programs import any_traced, compiled, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, from_numpy, rows_of, wrap_rows
-from ..mutable._batches import Pending, is_recording, recorded
+from ..mutable._array import NUMPY, Array, from_numpy, rows_of, wrap, wrap_rows
+from ..mutable._batches import Pending, attempt_by_kinds, concrete, is_recording, kind_of, line_program_of
 from ..mutable._capacity._rows import Rows, number_of, rows_in
 from ..mutable._faces import in_numpys_dtypes
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
@@ -30,6 +30,10 @@ from ._samplers import OF_GAMMAS, ON_HOST_ALONE, SAMPLERS, Sampler, log_gamma
 from ._wrap import as_option, as_ours, as_type, current_of, into, ours, value_of
 
 __all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
+
+
+_NUMBERS = frozenset([int, float])
+_LINES_KEPT = 1024
 
 
 class BitGenerator:
@@ -110,13 +114,23 @@ class BitGenerator:
         """Return the numbers of which a key is made, and change the state."""
         return self.of_numpy.random_raw(2).astype(np.uint32)  # the lower half of each
 
-    def draw(self, of_key, of_words, *args):
-        """Return what a program draws of a new key; as a line of a batch where NumPy's bits make the key."""
-        if self.of_numpy is None or not is_recording():
-            return of_key(self.take(), *args)
-        with self.lock:
-            words = self._words()
-        return of_words(words, jax.config.jax_default_prng_impl, *args)
+    def draw(self, program, options, values, dtype):
+        """Return what a program draws of a new key; as a line of a batch where NumPy's bits make the key.
+
+        Its arguments are a key, options and values: numbers, of ``dtype``, and arrays.
+        """
+        if self.of_numpy is not None:
+            with self.lock:
+                words = self._words()
+            key = program, jax.config.jax_default_prng_impl, options, dtype
+            made = attempt_by_kinds(_line_program_of_draw, key, (*words.tolist(), *values))
+            if made is not None:
+                return made
+            random_key = _key_of(words, jax.config.jax_default_prng_impl)
+        else:
+            random_key = self.take()
+        numbers = [constant(x, dtype) if type(x) is float else concrete(x) for x in values]
+        return program(random_key, *options, *numbers)
 
 
 class _Mersenne(BitGenerator):
@@ -139,13 +153,6 @@ def _key_of(words, implementation):
 @functools.partial(compiled, static_argnums=(1, 2))
 def _uniform(key, shape, dtype):
     return jr.uniform(key, shape, dtype)
-
-
-def _uniform_of_words(words, implementation, shape, dtype):
-    return _uniform(_key_of(words, implementation), shape, dtype)
-
-
-_uniform_line = recorded(compiled(_uniform_of_words, static_argnums=(1, 2, 3)))
 
 
 @functools.partial(compiled, static_argnums=(1, 2))
@@ -204,11 +211,23 @@ def _sampled(key, name, shape, computed, dtype, is_narrow, *values):
     return jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan).astype(dtype)
 
 
-def _sampled_of_words(words, implementation, *args):
-    return _sampled(_key_of(words, implementation), *args)
+@functools.lru_cache(_LINES_KEPT)
+def _line_program_of_draw(key):
+    """Return the program of a line that draws of two words, and of numbers and arrays behind them."""
+    program, implementation, options, dtype, (_, _, *kinds), _ = key
+    typed = [kind_of((), dtype) if type(kind) is type else kind for kind in kinds]
+    word = kind_of((), np.dtype(np.uint32))
+    return line_program_of(_of_words(program), (implementation, options), (word, word, *typed))
 
 
-_sampled_line = recorded(compiled(_sampled_of_words, static_argnums=(1, 2, 3, 4, 5, 6)))
+@functools.cache
+def _of_words(program):
+    """Return a program of two words, of which its key is made."""
+
+    def draw(first, second, implementation, options, *values):
+        return program(_key_of(jnp.stack([first, second]), implementation), *options, *values)
+
+    return compiled(draw, static_argnums=(2, 3))
 
 
 def _draws_by_position(key) -> bool:
@@ -262,7 +281,10 @@ def _bounds(numbers) -> np.ndarray:
 
 
 def _shape(size, *parameters) -> tuple[int, ...]:
-    wanted = np.broadcast_shapes(*map(np.shape, parameters))
+    are_numbers = _NUMBERS.issuperset(map(type, parameters))
+    if are_numbers and type(size) is int and size >= 0:
+        return (size,)
+    wanted = () if are_numbers else np.broadcast_shapes(*map(np.shape, parameters))
     if size is None:
         return wanted
     if isinstance(size, (bool, np.bool_)):
@@ -339,12 +361,13 @@ class Generator:
     def random(self, size=None, dtype=None, out=None) -> Array:
         """Return numbers between 0 and 1, without 1."""
         dtype = resolve_dtype(dtype or float)
-        if not np.issubdtype(dtype, np.floating):
+        if dtype.kind != "f":
             raise TypeError(f"Unsupported dtype {dtype!r} for random")
         shape = _shape(_size_of(size, out))
         with x64_for(dtype):
             if is_recording():
-                return into(out, ours(self.bit_generator.draw(_uniform, _uniform_line, shape, dtype)))
+                drawn = self.bit_generator.draw(_uniform, (shape, dtype), (), dtype)
+                return into(out, wrap(drawn, NUMPY, is_scalar=not shape))
             return into(out, _drawn(lambda *args: _uniform(*args, dtype), self._take(), shape))
 
     def integers(self, low, high=None, size=None, dtype=None, endpoint=False) -> Array:
@@ -560,6 +583,8 @@ def _refuse_parameters(name, sampler, given):
     """Raise for parameters that NumPy refuses, of those that are numbers, lists or NumPy's arrays."""
     on_host = [isinstance(x, (int, float, list, tuple, np.ndarray, np.generic)) for x in given]
     for parameter, value, is_read in zip(sampler.parameters, given, on_host, strict=True):
+        if type(value) in _NUMBERS and parameter.rule.holds(float(value)):
+            continue
         if value is None:
             raise TypeError(f"{name}: {parameter.name} must be a real number, not None")
         if not is_read or any_traced(*jax.tree.leaves(value)):
@@ -572,18 +597,28 @@ def _refuse_parameters(name, sampler, given):
         sampler.refuse(*[np.asarray(x, float) for x in given])
 
 
-def _within(x, dtype):
-    """Return a number as one that a dtype holds: not as 0 or infinity if it is neither."""
-    if not isinstance(x, (int, float)) or x == 0 or not np.isfinite(x):
-        return x
+def _value(x, dtype):
+    """Return a parameter as a value; a number as one that a dtype holds: not 0 if it is another, nor inf."""
+    if not isinstance(x, (int, float)):
+        return current_of(x)
+    number = float(x)
+    if number == 0 or not math.isfinite(number):
+        return number
+    tiny, largest = _limits(dtype)
+    return math.copysign(min(max(abs(number), tiny), largest), number)
+
+
+@functools.cache
+def _limits(dtype) -> tuple[float, float]:
+    """Return the least and the largest of the positive numbers of a dtype that lose no digits."""
     limits = jnp.finfo(dtype)
-    return float(np.copysign(min(max(abs(x), float(limits.tiny)), float(limits.max)), x))
+    return float(limits.tiny), float(limits.max)
 
 
 def _operand(x, dtype):
     """Return a parameter as a program takes it: one number is kept on the device."""
-    if isinstance(x, (int, float)):
-        return constant(float(x), dtype)
+    if type(x) is float:
+        return constant(x, dtype)
     return x if type(x) is Pending else as_array(x)
 
 
@@ -612,31 +647,38 @@ def _sampling(name: str, sampler: Sampler):
     defaults: dict[str, Any] = {"self": _REQUIRED}
     for parameter in sampler.parameters:
         defaults[parameter.name] = _REQUIRED if parameter.default is None else parameter.default
+    required = {name for name, default in defaults.items() if default is _REQUIRED}
     defaults |= dict.fromkeys(("size", "dtype", "out", "method"))
     signature = _signature(defaults)
 
     def method(self, *args, **kwargs):
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        given = bound.arguments
+        given = dict(zip(defaults, (self, *args), strict=False)) | kwargs
+        is_each_known = required <= given.keys() <= defaults.keys()
+        if not is_each_known or len(given) < 1 + len(args) + len(kwargs):
+            signature.bind(self, *args, **kwargs)  # which raises
+        given = defaults | given
         out = given["out"]
         dtype = resolve_dtype(given["dtype"] or (int if sampler.is_discrete else float))
         computed = default_dtype(float) if sampler.is_discrete else dtype
-        if not np.issubdtype(computed, np.floating):
+        if computed.kind != "f":
             raise TypeError(f"unsupported dtype {computed} for {name}")
         _refuse_parameters(name, sampler, [given[n] for n in names])
-        values = [_within(current_of(given[n]), computed) for n in names]
+        values = [_value(given[n], computed) for n in names]
         shape = _shape(_size_of(given["size"], out), *values)
         with x64_for(computed):
-            values = [_operand(x, computed) for x in values]
-            options = (computed, dtype, is_lowered_narrow(), *values)
+            options = (computed, dtype, is_lowered_narrow())
             if is_recording():
-                draw = self.bit_generator.draw
-                return into(out, ours(draw(_sampled, _sampled_line, name, shape, *options)))
+                drawn = self.bit_generator.draw(_sampled, (name, shape, *options), values, computed)
+                return into(out, wrap(drawn, NUMPY, is_scalar=not shape))
+            values = [_operand(x, computed) for x in values]
             key = self._take()
             if any(np.ndim(x) == len(shape) for x in values):  # which may be one for each row
-                return into(out, ours(_sampled(key, name, shape, *options)))
-            return into(out, _drawn(lambda key, shape: _sampled(key, name, shape, *options), key, shape))
+                return into(out, ours(_sampled(key, name, shape, *options, *values)))
+
+            def draw(key, shape):
+                return _sampled(key, name, shape, *options, *values)
+
+            return into(out, _drawn(draw, key, shape))
 
     text = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
     return _as_method(method, name, signature, text)

@@ -157,6 +157,7 @@ class ufunc:
     def __init__(self, name: str, numpys: np.ufunc):
         """Make the ufunc of NumPy's."""
         self._of_values = ELEMENTWISE[name]
+        self._how_at = AT.get(numpys.__name__)  # as JAX calls a write
         self._numpys = numpys
         self.__name__ = self.__qualname__ = numpys.__name__
         self.__module__ = "jaxapi.numpy"
@@ -416,6 +417,10 @@ class ufunc:
         A Python number takes the dtype of the array, as in a call, and as in NumPy from 2.6 on: one that this
         dtype does not hold raises OverflowError.
         """
+        how = self._how_at
+        are_arrays = how is not None and type(a) is type(indices) is type(b) is Array
+        if are_arrays and is_recording() and a.dtype.kind in "iuf" and a._writes_at(indices, b, how):
+            return
         if type(b) in _WEAK_TYPES and isinstance(a, Array) and is_registered(a.dtype):
             dtypes = self._numpys.resolve_dtypes((a.dtype, type(b), None))
             b = np.asarray(b, dtypes[1])
@@ -430,7 +435,7 @@ class ufunc:
             raise TypeError(f"{self.__name__}.at writes to an array of jaxapi.numpy, got {type(a).__name__}")
         if (b is None) != (self.nin == 1):
             raise ValueError(f"{self.__name__}.at takes {self.nin - 1} operands beside the array")
-        how = AT.get(self.__name__)
+        how = self._how_at
         if how in ("max", "min") and a.dtype.kind == "c":  # of which JAX's writes lose NaN
             how = None
         has_room = may_have_room(indices) and _is_written_by_rows(a, b)

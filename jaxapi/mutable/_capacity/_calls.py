@@ -368,6 +368,7 @@ class _StatementProgram:
         self._is_one = False  # an array alone
         self._are_scalars: list[bool] = []  # of the arrays in it
         self._has_checks = False
+        self._line: LineProgram | None = None  # the program of a line, once there is one
 
         def trace(numbers_of_rows: Sequence[Any]) -> jax.stages.Traced:
             def call(*values: Any) -> Any:
@@ -408,9 +409,11 @@ class _StatementProgram:
         are_on_device = all(type(x) is Pending or is_jax_array(x) for x in values)
         if program is None or not self._are_scalars or self._has_checks or not are_on_device:
             return None
-        kinds = tuple([x.kind if type(x) is Pending else kind_of_array(x) for x in values])
-        with x64_for(*self._statement.dtypes()):
-            return _CallProgram(program, kinds, self._wrapped)
+        if self._line is None:
+            kinds = tuple([x.kind if type(x) is Pending else kind_of_array(x) for x in values])
+            with x64_for(*self._statement.dtypes()):
+                self._line = _CallProgram(program, kinds, self._wrapped)
+        return self._line
 
     def __call__(self, counts: tuple[int, ...], values: list[Any]) -> Any:
         """Return what the function makes of buffers in which numbers of rows count.
