@@ -238,15 +238,16 @@ def check_out(out, shape, dtype, casting="same_kind", broadcasts=False):
 
 
 def as_type(x, dtype):
-    """Return an array in a dtype, as `cast`; a new one."""
+    """Return an array in a dtype, as `cast`; a new one, and of a scalar a scalar."""
     rows = x._rows() if may_have_room(x) else None
     if rows is not None:
         memory = rows.memory
         new = _promotion.cast(memory, np.dtype(dtype))
         return wrap_rows(Rows(duplicate_line(new) if new is memory else new, rows.count), NUMPY)
+    is_scalar = isinstance(x, Array) and x._is_scalar
     if type(x) is Array and is_recording():
-        return ours(_promotion.cast_line(x._operand(), np.dtype(dtype)), x)
-    return made(cast(unwrap(x), np.dtype(dtype)), x)
+        return made(_promotion.cast_line(x._operand(), np.dtype(dtype)), x, is_scalar=is_scalar)
+    return made(cast(unwrap(x), np.dtype(dtype)), x, is_scalar=is_scalar)
 
 
 def cast(value, dtype):
