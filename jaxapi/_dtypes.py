@@ -26,7 +26,7 @@ from jax.numpy import (
 
 from ._core._devices import check_device
 from ._core._docs import of_standard
-from ._core._dtypes import promoted_dtype, refuse_complex, resolve_dtype
+from ._core._dtypes import converted, promoted_dtype, refuse_complex, resolve_dtype
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, Device, DTypeLike
 from ._interop import as_array
@@ -87,6 +87,7 @@ def astype(
 
 @functools.partial(compiled, static_argnums=1, inline=True)
 def _astype(x, dtype):
+    x = converted(x, dtype) if x.dtype == np.bool else x
     return jnp.astype(x, dtype, copy=True)
 
 

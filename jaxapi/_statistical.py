@@ -11,7 +11,15 @@ from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ._core._docs import Completion, of_standard, sharing
-from ._core._dtypes import has_64_bits, is_lowered_narrow, lacks_64_bits, refuse_complex, x64_for
+from ._core._dtypes import (
+    as_factors,
+    converted,
+    has_64_bits,
+    is_lowered_narrow,
+    lacks_64_bits,
+    refuse_complex,
+    x64_for,
+)
 from ._core._errors import raises_as_numpy
 from ._core._exact import exact, exact_norm
 from ._core._programs import compiled
@@ -41,7 +49,9 @@ def _prod(
 ):
     x = jnp.asarray(a)
     if dtype is not None and out is None:
-        x = x.astype(dtype)
+        x = converted(x, dtype)
+    if initial is not None:
+        _, initial = as_factors(x, initial)
     if not _has_own_derivative(x, is_lowered_narrow()):
         return jnp.prod(a, axis, dtype, out, keepdims, initial, where, promote_integers)
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim, "axis")

@@ -26,8 +26,9 @@ import numpy as np
 from ._traces import in_a_trace
 from ._typing import Array, ArrayLike, DTypeLike
 
-__all__ = ["NARROWED", "WIDE", "allow_explicit_dtypes", "as_indices", "as_inexact", "check_dtype"]
-__all__ += ["default_dtype", "explicit_64_bits", "has_64_bits", "is_kept", "is_numpys", "is_registered"]
+__all__ = ["NARROWED", "WIDE", "allow_explicit_dtypes", "as_factors", "as_indices", "as_inexact"]
+__all__ += ["check_dtype", "converted", "default_dtype", "explicit_64_bits", "has_64_bits", "is_kept"]
+__all__ += ["is_numpys", "is_registered"]
 __all__ += ["is_lowered_narrow", "lacks_64_bits", "native_dtype"]
 __all__ += [
     "promoted",
@@ -276,7 +277,28 @@ def promoted(*arrays: ArrayLike) -> tuple[ArrayLike, ...]:
     if x64_mode() or (dtype := promoted_dtype(*arrays)) not in WIDE:
         return arrays
     with x64_on():
-        return tuple(jnp.asarray(x, dtype) for x in arrays)
+        return tuple(jnp.asarray(x, dtype) for x in as_factors(*arrays))
+
+
+def converted(x: Array, dtype: np.dtype) -> Array:
+    """Return an array in a dtype; truth values become floats by way of integers.
+
+    XLA makes a selection of a product with truth values that it sees converted: where they are False it is 0,
+    of NaN, of infinities and of -0, too.
+    """
+    if x.dtype == np.bool and jnp.issubdtype(dtype, jnp.inexact):
+        x = x.astype(np.int8)
+    return x.astype(dtype)
+
+
+def as_factors(*arrays: ArrayLike) -> tuple[ArrayLike, ...]:
+    """Return arrays and numbers to multiply: truth values next to floats as integers, as of `converted`."""
+    are_truths = [getattr(x, "dtype", None) == np.bool for x in arrays]
+    if not any(are_truths) or not any(jnp.issubdtype(jnp.result_type(x), jnp.inexact) for x in arrays):
+        return arrays
+    return tuple(
+        jnp.asarray(x, np.int8) if is_truth else x for x, is_truth in zip(arrays, are_truths, strict=True)
+    )
 
 
 def with_operands_promoted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -286,7 +308,7 @@ def with_operands_promoted(function: Callable[..., Any]) -> Callable[..., Any]:
     def traced(x1: Array, x2: Array, *options: Any) -> Any:
         dtype = promoted_dtype(x1, x2)
         with x64_for(dtype):
-            return function(x1.astype(dtype), x2.astype(dtype), *options)
+            return function(converted(x1, dtype), converted(x2, dtype), *options)
 
     return traced
 
@@ -300,4 +322,4 @@ def as_indices(x: ArrayLike) -> ArrayLike:
 
 def as_inexact(x: Array) -> Array:
     """Return integers as floats, of 64 bits where they or the default float have so many."""
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(promoted_dtype(x, 0.0))
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else converted(x, promoted_dtype(x, 0.0))

@@ -19,7 +19,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from . import _parts
-from ._dtypes import x64_for
+from ._dtypes import converted, x64_for
 from ._quotients import quotient, root, root_of_norm
 from ._typing import Array
 
@@ -43,7 +43,8 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
 def exact_statements(function: Callable[P, R]) -> Callable[P, R]:
     """Return the same of a user's function, in which integers divided by zero are 0, as NumPy has them.
 
-    Without, ``x // 0`` and ``x % 0`` of JAX's integers are what the device makes of it.
+    Without, ``x // 0`` and ``x % 0`` of JAX's integers are what the device makes of it. Numbers times
+    False are NumPy's, too: XLA has 0 for all.
     """
     return _with_rules(function, _EXACT_STATEMENTS)
 
@@ -114,6 +115,9 @@ def _is_changed(rules: Rules, equation: Any) -> bool:
         return False
     if name == "integer_pow" and equation.params["y"] >= 0:
         return False
+    if name == "convert_element_type":
+        is_of_truths = equation.invars[0].aval.dtype == np.bool
+        return is_of_truths and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.inexact)
     if name == "abs":
         return jnp.issubdtype(equation.invars[0].aval.dtype, jnp.complexfloating)
     dtype = equation.outvars[0].aval.dtype
@@ -199,6 +203,10 @@ def _padded(equation: Any, x: Array, value: Array) -> Array:
     return _parts.padded(x, value, equation.params["padding_config"])
 
 
+def _converted(equation: Any, x: Array) -> Array:
+    return converted(x, equation.params["new_dtype"])
+
+
 def _power_of_size(equation: Any, x: Array, exponent: Array) -> Array:
     is_zero = x == 0
     without_slope = lax.stop_gradient(lax.pow(x, exponent))
@@ -217,7 +225,7 @@ _EXACT: Rules = {
     "integer_pow": _negative_power,
 }
 
-_EXACT_STATEMENTS: Rules = {**_EXACT, "rem": _remainder}
+_EXACT_STATEMENTS: Rules = {**_EXACT, "convert_element_type": _converted, "rem": _remainder}
 
 _EXACT_NORM: Rules = {**_EXACT, "sqrt": _root_of_norm, "pow": _power_of_size}
 

@@ -9,7 +9,7 @@ from jax import lax
 
 from .._core._devices import as_sharding, check_device
 from .._core._docs import sharing
-from .._core._dtypes import default_dtype, refuse_complex, resolve_dtype, x64_for
+from .._core._dtypes import converted, default_dtype, refuse_complex, resolve_dtype, x64_for
 from .._core._errors import NEEDS_A_VALUE, whole_number
 from .._core._programs import compiled, is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
@@ -381,4 +381,4 @@ def _fill(value, *, shape, dtype):
 def _eye(diagonal, *, shape, dtype):
     rows = lax.broadcasted_iota(np.int32, shape, 0)
     columns = lax.broadcasted_iota(np.int32, shape, 1)
-    return (columns - rows == diagonal).astype(dtype)
+    return converted(columns - rows == diagonal, dtype)

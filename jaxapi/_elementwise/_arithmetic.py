@@ -9,7 +9,7 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from .._core._docs import of_standard
-from .._core._dtypes import promoted, x64_for
+from .._core._dtypes import as_factors, promoted, x64_for
 from .._core._errors import check_broadcast
 from .._core._exact import exact, transposable
 from .._core._programs import compiled
@@ -62,7 +62,18 @@ logical_or = takes_operands(jnp.logical_or)
 logical_xor = takes_operands(jnp.logical_xor)
 maximum = takes_operands(jnp.maximum)
 minimum = takes_operands(jnp.minimum)
-multiply = takes_operands(jnp.multiply)
+
+
+def _of_factors(function, x1, x2):
+    return function(*promoted(*as_factors(x1, x2)))
+
+
+multiply = takes_operands(
+    jnp.multiply,
+    _of_factors,
+    difference="a number times False is as NumPy has it, in `jax.jit`, too: NaN for NaN and\n"
+    "infinities, and -0 for -0 and negative numbers, where JAX's is 0",
+)
 negative = takes_array(jnp.negative)
 nextafter = takes_operands(jnp.nextafter)
 not_equal = takes_operands(jnp.not_equal, by_value)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._docs import with_paragraph
-from .._core._dtypes import WIDE, promoted, resolve_dtype
+from .._core._dtypes import WIDE, as_factors, promoted, resolve_dtype
 from .._core._errors import NEEDS_A_VALUE, check_broadcast, numpy_error, raises_as_numpy, with_remedy
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
@@ -118,7 +118,7 @@ def takes_sequence(
 
     def promoting(arrays, *args, **kwargs):
         if isinstance(arrays, tuple) and arrays:
-            arrays = promoted(*arrays)
+            arrays = promoted(*as_factors(*arrays))
         return function(arrays, *args, **kwargs)
 
     call = _compiled(raises_as_numpy(functools.wraps(function)(promoting)), names[1:])

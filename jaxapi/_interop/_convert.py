@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._devices import cpu_device, is_cpu, is_on
-from .._core._dtypes import check_dtype, is_kept, promoted_dtype, refuse_complex, x64_on
+from .._core._dtypes import check_dtype, converted, is_kept, promoted_dtype, refuse_complex, x64_on
 from .._core._programs import ARRAY_TYPES, is_jax_array, is_traced, is_tracer_class
 from .._core._typing import Array
 from ._dlpack import (
@@ -128,7 +128,7 @@ def place(array: Array, dtype: np.dtype | None, device, copy: bool | None) -> Ar
             raise BufferError(f"memory of dtype {array.dtype} cannot be shared as {dtype}: pass copy=None")
         refuse_complex(array.dtype, dtype)
         with x64_on():
-            array = array.astype(dtype)
+            array = converted(array, dtype)
         copy = None
     if device is not None:
         if is_traced(array):

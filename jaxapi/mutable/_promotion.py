@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from .._core import _parts
-from .._core._dtypes import NARROWED, WIDE, is_numpys, promoted_dtype, x64_for, x64_mode
+from .._core._dtypes import NARROWED, WIDE, converted, is_numpys, promoted_dtype, x64_for, x64_mode
 from .._core._programs import compiled
 from .._interop import as_array
 from ._batches import Pending, recorded
@@ -39,7 +39,7 @@ def cast_line(operand: Any, dtype: np.dtype) -> Any:
         return _astype_line(value, dtype)
 
 
-_astype = compiled(lambda value, dtype: value.astype(dtype), static_argnums=1)
+_astype = compiled(converted, static_argnums=1)
 _astype_line = recorded(_astype)
 real_line = recorded(compiled(_parts.real))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._dtypes import converted
 from .._core._exact import exact
 from .._core._programs import compiled
 from ..mutable._promotion import narrowed, result_dtype
@@ -26,7 +27,7 @@ def float_dtype(*arrays) -> np.dtype:
 
 
 def as_floats(x):
-    return x.astype(float_dtype(x)) if x.dtype.kind in "iub" else x
+    return converted(x, float_dtype(x)) if x.dtype.kind in "iub" else x
 
 
 def strong(x):

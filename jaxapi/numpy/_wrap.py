@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for
 from .._core._errors import NEEDS_A_VALUE, error_of_several, numpy_error, with_remedy
-from .._core._programs import any_traced, is_traced
+from .._core._programs import is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
@@ -244,15 +244,16 @@ def check_out(out, shape, dtype, casting="same_kind", broadcasts=False):
 
 
 def as_type(x, dtype):
-    """Return an array in a dtype, as `cast`; a new one."""
+    """Return an array in a dtype, as `cast`; a new one, and of a scalar a scalar."""
     rows = x._rows() if may_have_room(x) else None
     if rows is not None:
         memory = rows.memory
         new = _promotion.cast(memory, np.dtype(dtype))
         return wrap_rows(Rows(duplicate_line(new) if new is memory else new, rows.count), NUMPY)
+    is_scalar = isinstance(x, Array) and x._is_scalar
     if type(x) is Array and is_recording():
-        return ours(_promotion.cast_line(x._operand(), np.dtype(dtype)), x)
-    return made(cast(unwrap(x), np.dtype(dtype)), x)
+        return made(_promotion.cast_line(x._operand(), np.dtype(dtype)), x, is_scalar=is_scalar)
+    return made(cast(unwrap(x), np.dtype(dtype)), x, is_scalar=is_scalar)
 
 
 def cast(value, dtype):
@@ -386,9 +387,9 @@ def check_initial(initial, given_dtype, dtype=None, *, adds=False):
 def initial_number(initial, given_dtype):
     """Return a truth value to start with as a number: XLA selects by a truth value, where NaN is lost."""
     is_truth = type(initial) is bool or (getattr(initial, "dtype", None) == np.bool and not np.ndim(initial))
-    if not is_truth or given_dtype is None or given_dtype == np.bool or any_traced(initial):
+    if not is_truth or given_dtype is None or given_dtype == np.bool:
         return initial
-    return int(initial)
+    return jnp.asarray(initial, np.int8) if is_traced(initial) else int(initial)
 
 
 def _array_or_none(x):

@@ -414,6 +414,21 @@ def accumulated(np, x, y):
     return sums[places] + table[-1 - places]
 
 
+def test_casts_of_no_axes_are_arrays_and_scalars_as_numpys():
+    for xp in (np, jaxapi.numpy):
+        array = xp.asarray(2.0)
+        made = [array.astype(int), xp.astype(array, int), xp.array(xp.asarray([2])[0], dtype=float)]
+        for cast in made:
+            cast[()] = 7
+            kept = cast
+            kept += 1
+            assert float(cast) == 8
+        scalar = (xp.asarray([2.0]) * 1)[0].astype(int)
+        with pytest.raises(TypeError, match="item assignment"):
+            scalar[()] = 7
+        assert hash(scalar) == hash(2)
+
+
 def test_positions_of_a_device_wait(monkeypatch):
     """As on a GPU, where nothing asks whether they are within bounds."""
     monkeypatch.setattr(_indexing, "_is_on_host", lambda x: isinstance(x, (np.ndarray, np.generic)))

@@ -16,7 +16,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._checks import are_collected, refuse_values
-from ..._core._dtypes import as_indices, default_dtype, x64_for, x64_on
+from ..._core._dtypes import as_indices, converted, default_dtype, x64_for, x64_on
 from ..._core._errors import refuse_traced
 from ..._core._order import keys_of
 from ..._core._programs import compiled, is_traced
@@ -281,7 +281,8 @@ triu = _triangle(jaxapi.triu)
 
 
 def eye(N, M=None, k=0, dtype=None):
-    return jnp.eye(N, M, operator.index(k), float_dtype() if dtype is None else dtype)
+    dtype = float_dtype() if dtype is None else np.dtype(dtype)
+    return converted(jnp.eye(N, M, operator.index(k), bool), dtype)
 
 
 def trace(a: Array, offset=0, axis1=0, axis2=1, dtype=None):

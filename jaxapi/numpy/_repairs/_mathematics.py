@@ -12,7 +12,7 @@ import jaxapi
 from jaxapi import divide
 
 from ..._core import _parts
-from ..._core._dtypes import is_lowered_narrow
+from ..._core._dtypes import converted, is_lowered_narrow
 from ..._core._exact import transposable
 from ..._core._programs import any_traced, compiled, is_traced
 from ...linalg._matrices import full_precision
@@ -349,7 +349,8 @@ def _unwrapped_integers(p: Array, steps: Array, discont, period):
 
 
 def tri(N, M=None, k=0, dtype=None):
-    return jnp.tri(N, M, k, float_dtype() if dtype is None else dtype)  # JAX 0.10's default is float32
+    dtype = float_dtype() if dtype is None else np.dtype(dtype)  # JAX 0.10's default is float32
+    return converted(jnp.tri(N, M, k, bool), dtype)
 
 
 def _product(axis):
