@@ -72,7 +72,7 @@ def test_lists_in_pieces(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_graphs():
+def test_graphs(monkeypatch):
     points = points_of(9)
     found = images_within(points, points, RADIUS, CELL, PERIODIC)
     edges = without_points_themselves(found)
@@ -84,6 +84,10 @@ def test_graphs():
     assert bool(few.did_buffer_overflow)
     assert int(few.count) == len(edges)
     assert edge_set(few) < edges
+    monkeypatch.setattr("jaxapi.spatial._cells._searcher.EDGES_AT_FIRST", 5)  # all are searched for again
+    again = tree.radius_graph(RADIUS)
+    assert int(again.count) == len(again.senders) == len(edges)
+    assert edge_set(again) == edges
 
 
 @pytest.mark.daily

@@ -88,9 +88,10 @@ def test_float64_arrays_are_filled_in_place_with_x64_off(monkeypatch):
     """What a kernel fills is of the dtype of its result then, too."""
     filled = []
 
-    def custom_call(kernel, blocks, threads, inputs, outputs, aliases, items):
-        filled.extend((jnp.asarray(inputs[i]).dtype, outputs[j].dtype) for i, j in aliases.items())
-        return tuple(jnp.zeros(each.shape, each.dtype) for each in outputs)
+    def custom_call(kernel, blocks, threads, inputs, outputs, items):
+        in_place = inputs.keys() & outputs.keys()
+        filled.extend((jnp.asarray(inputs[name]).dtype, outputs[name].dtype) for name in in_place)
+        return [jnp.zeros(each.shape, each.dtype) for each in outputs.values()]
 
     monkeypatch.setattr(_launch, "custom_call", custom_call)
     with jax.enable_x64(False):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import types
 
+import cuda_host
 import jax
 import numpy as np
 import pytest
@@ -272,6 +273,28 @@ def test_one_warning_where_something_is_missing(missing, says, monkeypatch):
     finally:
         _choice.gpu_engine.cache_clear()
     assert len(warned) == 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "says"),
+    [
+        (("points", "scale", "sizes"), {"found": F32}, "takes .*'powers'"),
+        (("scale", "powers", "sizes"), {"found": F32}, "takes .*'powers', 'scale'"),
+        (("powers", "scale", "sizes", "found"), {"found": F32}, "takes .*'sizes', 'found'"),
+        (("powers", "scale", "sizes"), {"found": F64}, "found as float, not as float64"),
+    ],
+)
+def test_operands_are_those_that_the_source_names(inputs, outputs, says):
+    """By which every launch of the other tests is checked, where there is no GPU."""
+    if cuda_host.compiler() is None:
+        pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
+    kernel = Kernel.of("in_units", m=1, dtype=F32)
+    inputs = {name: np.zeros(2, np.int32 if name == "sizes" else F32) for name in inputs}
+    outputs = {name: jax.ShapeDtypeStruct((2,), dtype) for name, dtype in outputs.items()}
+    right = {name: np.zeros(2, np.int32 if name == "sizes" else F32) for name in ("powers", "scale", "sizes")}
+    cuda_host.check_operands(kernel, right, {"found": jax.ShapeDtypeStruct((2,), F32)})
+    with pytest.raises(AssertionError, match=says):
+        cuda_host.check_operands(kernel, inputs, outputs)
 
 
 def test_the_sources_are_in_the_package():

@@ -198,8 +198,8 @@ def test_a_program_for_the_cpu_leaves_the_kernels_alone(monkeypatch, dtype):
 def test_programs_for_the_gpu_keep_64_bits_with_x64_off(monkeypatch, dtype, box):
     """They are lowered here, without what the kernels do."""
 
-    def nothing(kernel, blocks, threads, inputs, outputs, aliases, items):
-        return [jax.numpy.zeros(each.shape, each.dtype) for each in outputs]
+    def nothing(kernel, blocks, threads, inputs, outputs, items):
+        return [jax.numpy.zeros(each.shape, each.dtype) for each in outputs.values()]
 
     def clusters(x):
         tree = KDTree(x, boxsize=box)

@@ -184,8 +184,8 @@ def test_negative_lengths_and_zeros_are_ordered():
 def test_programs_for_a_gpu_do_not_call_the_host(monkeypatch):
     """They are lowered here, without what the kernels do, and exported but for these."""
 
-    def nothing(kernel, blocks, threads, inputs, outputs, aliases, items):
-        return [jnp.zeros(each.shape, each.dtype) for each in outputs]
+    def nothing(kernel, blocks, threads, inputs, outputs, items):
+        return [jnp.zeros(each.shape, each.dtype) for each in outputs.values()]
 
     monkeypatch.setattr(_choice, "gpu_engine", lambda: _cuda)
     monkeypatch.setattr(_cuda._launch, "custom_call", nothing)

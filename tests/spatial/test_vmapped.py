@@ -85,14 +85,14 @@ def test_a_batch_is_one_launch_of_each_kernel(monkeypatch):
     """Of clouds that are batches of batches, too: its program has the launches that a cloud's has."""
     of_all_items = set()
 
-    def named(kernel, blocks, threads, inputs, outputs, aliases, items):
+    def named(kernel, blocks, threads, inputs, outputs, items):
         if items is not None:
-            for each, stride in zip((*inputs, *outputs), items.strides, strict=True):
+            for each, stride in zip((*inputs.values(), *outputs.values()), items.strides, strict=True):
                 nbytes = np.dtype(each.dtype).itemsize * int(np.prod(each.shape))
                 assert stride in (0, nbytes // items.size)
             if items.size == 20:
                 of_all_items.add(kernel.name)
-        return jax.ffi.ffi_call(f"{kernel.name}.cu", outputs)(*inputs)
+        return jax.ffi.ffi_call(f"{kernel.name}.cu", tuple(outputs.values()))(*inputs.values())
 
     def search(points):
         tree = KDTree(points)
@@ -162,9 +162,9 @@ def test_no_clouds_and_no_queries(monkeypatch):
     """Have results without items, on a GPU without a launch, and traced queries have theirs."""
     launches = []
 
-    def named(kernel, blocks, threads, inputs, outputs, aliases, items):
+    def named(kernel, blocks, threads, inputs, outputs, items):
         launches.append(items)
-        return jax.ffi.ffi_call(f"{kernel.name}.cu", outputs)(*inputs)
+        return jax.ffi.ffi_call(f"{kernel.name}.cu", tuple(outputs.values()))(*inputs.values())
 
     def search(points, x):
         tree = KDTree(points, engine="lax")

@@ -101,12 +101,11 @@ def check_turns(points: ImagePoints, periodic: tuple[bool, ...], x, ids, name: s
     cell = points.cell
     if cell is None or not len(x) or any_traced(x, ids, cell):
         return
-    cell = np.asarray(cell, np.float64)
     x = np.asarray(x, np.float64)
+    lattice = lattice_of(cell, periodic, np)
+    if lattice.has_axes:
+        lattice = lattice.of_clouds(np.clip(np.asarray(ids), 0, len(cell) - 1))
     with np.errstate(all="ignore"):
-        lattice = lattice_of(cell, periodic, np)
-        if lattice.has_axes:
-            lattice = lattice.of_clouds(np.clip(np.asarray(ids), 0, len(cell) - 1))
         turns = lattice.wrapped(x, np).turns
     is_far = np.isfinite(x).all(axis=1) & np.isnan(turns).any(axis=1)
     if is_far.any():

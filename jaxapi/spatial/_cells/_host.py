@@ -132,8 +132,7 @@ class HostImages:
         self.rows, self.m = self.data.shape
         cell = np.eye(self.m) if points.cell is None else np.asarray(points.cell, np.float64)
         self.cell = cell
-        with np.errstate(all="ignore"):
-            self.lattice = lattice_of(cell, periodic, np)
+        self.lattice = lattice_of(cell, periodic, np)
         vectors = np.where(np.isfinite(self.lattice.vectors), self.lattice.vectors, 0.0)
         counted = np.where(np.arange(self.rows)[:, None] < self.n, self.data, np.nan)
         as_queries = self._wrapped(ImageQueries(counted, points.ids))
@@ -363,6 +362,8 @@ class HostImages:
         count = len(moved.query)
         if not count:
             return []
+        if count * self.trees.size <= LISTED_AT_ONCE:  # each may have all points
+            return [slice(0, count)]
         sample = moved.of(slice(None, None, count // 64 + 1))
         radii = reach[sample.query]
         (counts,) = _by_ckdtree.counts_within(self.trees, sample.x, radii, search=self._tree_search(search))

@@ -86,10 +86,26 @@ class Lattice(NamedTuple):
 
 def lattice_of(cell, periodic: tuple[bool, ...], xp) -> Lattice:
     """Return the lattice of the periodic rows of a cell (..., m, m)."""
+    if xp is jnp:
+        return _lattice_of(cell, periodic, jnp)
+    cell = np.asarray(cell, np.float64)
+    return _kept_lattice(cell.tobytes(), cell.shape, periodic)
+
+
+@lru_cache(maxsize=8)
+def _kept_lattice(data: bytes, shape: tuple[int, ...], periodic: tuple[bool, ...]) -> Lattice:
+    """Return the lattice of a cell on the host, kept: a tree asks several times, and loops have one cell."""
+    with np.errstate(all="ignore"):
+        lattice = _lattice_of(np.frombuffer(data).reshape(shape), periodic, np)
+    for array in lattice:
+        array.flags.writeable = False
+    return lattice
+
+
+def _lattice_of(cell, periodic: tuple[bool, ...], xp) -> Lattice:
     given = cell[..., np.flatnonzero(periodic), :]
     count = given.shape[-2]
-    lengths = xp.sqrt((given * given).sum(axis=-1))
-    combination = _reduced(given, xp) if xp is jnp else _reduced_on_host(given)
+    combination = _reduced(given, xp)
     vectors = combination @ given if count else given
     lengths = xp.sqrt((vectors * vectors).sum(axis=-1))
     directions = vectors / xp.where(lengths > 0, lengths, 1)[..., None]
@@ -103,8 +119,8 @@ def lattice_of(cell, periodic: tuple[bool, ...], xp) -> Lattice:
 def is_singular(cell: np.ndarray, periodic: tuple[bool, ...]) -> bool:
     """Tell whether periodic rows of a cell (..., m, m) depend on each other, up to rounding of float64."""
     given = cell[..., np.flatnonzero(periodic), :]
+    lattice = lattice_of(cell, periodic, np)
     with np.errstate(all="ignore"):
-        lattice = lattice_of(cell, periodic, np)
         lengths = np.abs(lattice.vectors).max(axis=-1, initial=0)
         rounding = (np.abs(lattice.combination) @ np.abs(given)).max(axis=-1, initial=0) * 64 * EPS
         is_short = ~(lengths > rounding)
@@ -131,18 +147,6 @@ def _product(rows, matrix):
 
 
 # --- reduction ------------------------------------------------------------------------------------------
-
-
-def _reduced_on_host(vectors: np.ndarray) -> np.ndarray:
-    """Return what `_reduced` does, kept, as a tree asks several times, and loops have the same cell."""
-    return _kept_reduced(np.asarray(vectors, np.float64).tobytes(), vectors.shape)
-
-
-@lru_cache(maxsize=8)
-def _kept_reduced(data: bytes, shape: tuple[int, ...]) -> np.ndarray:
-    combination = _reduced(np.frombuffer(data).reshape(shape), np)
-    combination.flags.writeable = False
-    return combination
 
 
 def _reduced(vectors, xp):
@@ -181,9 +185,8 @@ def _reduced(vectors, xp):
     state = vectors, identity, xp.ones((), bool)
     if xp is jnp:
         return lax.while_loop(lambda state: state[2], sweep, state)[1]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        while state[2]:
-            state = sweep(state)
+    while state[2]:
+        state = sweep(state)
     return state[1]
 
 

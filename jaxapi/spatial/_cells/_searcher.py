@@ -11,7 +11,7 @@ import numpy as np
 from ..._core._dtypes import x64_for, x64_on
 from ..._core._lengths import first_rows
 from ..._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
-from .._arrays import RECORD, as_dtype, check_finite, is_on_host, placed_like
+from .._arrays import RECORD, as_dtype, check_finite, in_shape, is_on_host, placed_like
 from .._engines._protocol import Engine
 from .._results import (
     FixedNeighbors,
@@ -42,6 +42,7 @@ from ._slopes import ImageRows, displacements, with_image_slopes
 __all__ = ["ImageSearcher"]
 
 NEIGHBORS_AT_ONCE = 1 << 22  # that are searched for at once, with room for the most of each query
+EDGES_AT_FIRST = 1 << 12  # that are searched for before their number is known
 INT32 = np.dtype(np.int32)
 FLOAT64 = np.dtype(np.float64)
 
@@ -130,10 +131,7 @@ class ImageSearcher(ConcreteSearcher):
             points, inputs = without_slopes((self.points, inputs))
             arrays = by_engine(points, *inputs, periodic=self.periodic, **static)
             with x64_for(*(result.dtype for result in results)):
-                return [
-                    array.astype(result.dtype).reshape(result.shape)
-                    for array, result in zip(arrays, results, strict=True)
-                ]
+                return [_as_result(array, result) for array, result in zip(arrays, results, strict=True)]
 
     def _by_scipy(self, by_scipy: _HostSearch, results: list[Result], inputs: tuple) -> list:
         """Return what SciPy finds, at once or when a program calls back."""
@@ -398,11 +396,12 @@ class ImageSearcher(ConcreteSearcher):
             neighbors = self.host_images.edges(np.asarray(r), relation, self._tree_search(search))
             count = dtype.type(len(neighbors.query))
             return placed_like(self.points.data, *_edge_arrays(neighbors, search), count)
-        *_, count = self._fixed_edges(r, search, relation, 1)
-        size = padded_size(max(int(count), 1))
-        *edges, count = self._fixed_edges(r, search, relation, size)
+        *edges, count = self._fixed_edges(r, search, relation, EDGES_AT_FIRST)
+        edge_count = int(count)
+        if edge_count > EDGES_AT_FIRST:
+            *edges, count = self._fixed_edges(r, search, relation, padded_size(edge_count))
         with eagerly():
-            return *first_rows(int(count), *edges), count
+            return *first_rows(edge_count, *edges), count
 
     def _fixed_edges(self, r, search: Search, relation: Relation, size: int) -> tuple:
         """Return receivers, senders, shifts and distances (size, ...), and the true number."""
@@ -613,6 +612,13 @@ class ImageSearcher(ConcreteSearcher):
         self._check_points()
         if any(self.periodic) and not is_traced(r) and np.isposinf(np.asarray(r)).any():
             raise ValueError("within an infinite radius there are infinitely many images: pass a finite one")
+
+
+def _as_result(array: jax.Array, result: Result) -> jax.Array:
+    """Return an array in the dtype and shape of a result: an operation of JAX only where it differs."""
+    if array.dtype != result.dtype:
+        array = array.astype(result.dtype)
+    return in_shape(array, result.shape)
 
 
 def _image_queries(queries: Queries) -> ImageQueries:

@@ -1,7 +1,7 @@
 """Minkowski distance with periodic axes, of our own tree.
 
-Everything works coordinate by coordinate on values of any shape. `_engines/_cuda/metric.cuh` says the same
-for kernels. A distance is built up as a *power distance*, in which comparing is cheap::
+Everything works coordinate by coordinate on values of any shape. `_engines/_cuda/kernels/metric.cuh` says the
+same for kernels. A distance is built up as a *power distance*, in which comparing is cheap::
 
     total = power_distance(lambda axis: axis_distance(x[axis], y[axis], length[axis]), m, p)
     distance = distance_of_power(total, p)

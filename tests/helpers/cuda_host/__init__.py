@@ -9,6 +9,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import numpy as np
 from jaxapi.spatial._engines._cuda import _compile
 
 HEADER = Path(__file__).parent / "host.h"
+DTYPES = {"int": "i4", "unsigned": "i4", "long long": "i8", "float": "f4", "double": "f8"}  # of numbers
 ONE_AT_A_TIME = threading.Lock()  # the lanes of a kernel are static, and several devices have threads
 
 
@@ -92,9 +94,44 @@ def garbage(dtype):
     return np.nan if np.issubdtype(dtype, np.floating) else 77
 
 
-def custom_call(kernel, blocks, threads, inputs, outputs, aliases, items):
+@functools.cache
+def parameters(kernel):
+    """Return the parameters (const, type, name) of a kernel's source, as a preprocessor leaves it."""
+    options = ["-E", "-P", "-xc++", '-DKERNEL(threads, blocks)=extern "C" void']
+    options += [f"-I{_compile.FOLDER}", *(f"-D{key}={value}" for key, value in kernel.macros)]
+    command = [*compiler(), *options, str(_compile.FOLDER / f"{kernel.name}.cu")]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    types = dict(re.findall(r"using (\w+) = ([^;]+);", text))
+    (declared,) = re.findall(rf'extern "C" void\s+{kernel.name}\(([^)]*)\)', text)
+    found = [re.fullmatch(r"\s*(const )?([\w ]+)\*\s*(\w*)\s*", each) for each in declared.split(",")]
+    return [(each[1] is not None, types.get(each[2], each[2]), each[3]) for each in found]
+
+
+def check_operands(kernel, inputs, outputs):
+    """Raise if arrays are not those that the source names, in its order, and of its dtypes.
+
+    An array that is changed in place is among the inputs, where the source leaves it without a name.
+    """
+    declared = parameters(kernel)
+    names = [name for is_input, _, name in declared]
+    handed = [("" if name in outputs else name) for name in inputs] + [*outputs]
+    is_input = [True] * len(inputs) + [False] * len(outputs)
+    if names != handed or is_input != [const for const, _, _ in declared]:
+        raise AssertionError(f"{kernel.name} takes {names}, not {handed}")
+    arrays = [*inputs.values(), *outputs.values()]
+    for name, array, (_, c_type, _) in zip([*inputs, *outputs], arrays, declared, strict=True):
+        dtype = np.dtype(array.dtype)
+        expected = DTYPES.get(c_type)
+        if expected and (dtype.kind == "f", dtype.itemsize) != (expected[0] == "f", int(expected[1])):
+            raise AssertionError(f"{kernel.name} takes {name} as {c_type}, not as {dtype}")
+
+
+def custom_call(kernel, blocks, threads, inputs, outputs, items):
     """Do on the host what `_launch.custom_call` lets XLA do on a GPU; outputs begin as garbage."""
+    check_operands(kernel, inputs, outputs)
     run = library(kernel)
+    in_place = {list(outputs).index(name): i for i, name in enumerate(inputs) if name in outputs}
+    inputs, outputs = tuple(inputs.values()), tuple(outputs.values())
     dtypes = [each.dtype for each in inputs]
 
     def call(*inputs):
@@ -102,8 +139,8 @@ def custom_call(kernel, blocks, threads, inputs, outputs, aliases, items):
             raise AssertionError("x64 was turned off while a kernel waited")
         inputs = [aligned(np.asarray(each)) for each in inputs]
         results = [aligned(np.full(each.shape, garbage(each.dtype), each.dtype)) for each in outputs]
-        for i, j in aliases.items():
-            results[j] = inputs[i]
+        for output, i in in_place.items():
+            results[output] = inputs[i]
         addresses = np.array([each.ctypes.data for each in (*inputs, *results)])
         strides = np.zeros(len(addresses), int) if items is None else np.array(items.strides)
         for item in range(1 if items is None else items.size):
@@ -114,4 +151,4 @@ def custom_call(kernel, blocks, threads, inputs, outputs, aliases, items):
                 raise AssertionError(f"the lanes of {kernel} did not do the same together")
         return tuple(results)
 
-    return list(jax.pure_callback(call, tuple(outputs), *inputs, vmap_method="sequential"))
+    return list(jax.pure_callback(call, outputs, *inputs, vmap_method="sequential"))

@@ -87,25 +87,34 @@ class _Splitting(NamedTuple):
         """Return a kernel for the points' dimensions and dtype."""
         return Kernel.of(name, m=self.points.shape[1], dtype=self.points.dtype, **constants)
 
+    @property
+    def columns_shape(self) -> jax.ShapeDtypeStruct:
+        """The shape and dtype of the points by slot."""
+        return jax.ShapeDtypeStruct((self.points.shape[1], self.slot_count), self.points.dtype)
+
+    def inputs(self) -> dict[str, Array]:
+        """Return what kernels read of the points."""
+        return {"points": self.points, "n": self.n, "scale": self.scale}
+
     def sizes(self, *others: int) -> np.ndarray:
         """Return the numbers that kernels read, and others."""
         return np.array([self.leaf, self.levels, *others], np.int32)
 
     def gathered(self, order: Array, boxes, done: int):
         """Return the points (m, slots) in an order, and the boxes with those of the nodes that it has."""
-        inputs = self.points, self.n, self.scale, order, self.sizes(done), *boxes
-        columns_shape = jax.ShapeDtypeStruct((self.points.shape[1], self.slot_count), self.points.dtype)
+        inputs = {**self.inputs(), "order": order, "sizes": self.sizes(done)}
+        outputs = {"columns": self.columns_shape}
         blocks = -(-self.leaves // LANES)
-        outputs = columns_shape, *_shapes(boxes)
-        columns, *boxes = launch(self.kernel("gather"), blocks, THREADS, inputs, outputs, in_place=2)
+        columns, *boxes = launch(self.kernel("gather"), blocks, THREADS, inputs, outputs, _by_name(boxes))
         return columns, boxes
 
     def keys(self, columns: Array, boxes, done: int) -> Array:
         """Return the keys (slots,) by which the points of each node are sorted."""
         sizes = self.sizes(done, code_bits(done, columns.dtype))
-        output = jax.ShapeDtypeStruct((self.slot_count,), jnp.uint32)
+        inputs = {"columns": columns, **_by_name(boxes), "sizes": sizes}
+        outputs = {"keys": jax.ShapeDtypeStruct((self.slot_count,), jnp.uint32)}
         blocks = -(-self.slot_count // THREADS)
-        (keys,) = launch(self.kernel("keys"), blocks, THREADS, (columns, *boxes, sizes), [output])
+        (keys,) = launch(self.kernel("keys"), blocks, THREADS, inputs, outputs)
         return keys
 
     def split_in_blocks(self, order: Array, done: int):
@@ -113,18 +122,16 @@ class _Splitting(NamedTuple):
         room = _room(self.points.shape[1])
         threads = max(room // SLOTS_A_THREAD, LANES)
         kernel = self.kernel("split", room=room, threads=threads)
-        inputs = self.points, self.n, self.scale, order, self.sizes(done)
-        outputs = (
-            jax.ShapeDtypeStruct((self.points.shape[1], self.slot_count), self.points.dtype),
-            jax.ShapeDtypeStruct((self.slot_count,), jnp.int32),
-        )
+        inputs = {**self.inputs(), "order": order, "sizes": self.sizes(done)}
+        rows_shape = jax.ShapeDtypeStruct((self.slot_count,), jnp.int32)
+        outputs = {"columns": self.columns_shape, "rows": rows_shape}
         return launch(kernel, 1 << done, threads, inputs, outputs)
 
     def with_all_boxes(self, columns: Array, boxes):
         """Return the boxes of all nodes."""
-        inputs = columns, self.sizes(), *boxes
+        inputs = {"columns": columns, "sizes": self.sizes()}
         blocks = -(-self.leaves // THREADS)
-        return launch(self.kernel("boxes"), blocks, THREADS, inputs, _shapes(boxes), in_place=2)
+        return launch(self.kernel("boxes"), blocks, THREADS, inputs, in_place=_by_name(boxes))
 
 
 def _room(m: int) -> int:
@@ -132,5 +139,6 @@ def _room(m: int) -> int:
     return 4096 if m <= 4 else 2048
 
 
-def _shapes(arrays):
-    return [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in arrays]
+def _by_name(boxes) -> dict[str, Array]:
+    lower, upper = boxes
+    return {"lower": lower, "upper": upper}

@@ -25,7 +25,7 @@ __all__ = [
     "sources",
 ]
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "kernels"
 OPTIONS = ("--std=c++17", "--fmad=false")
 
 # The PTX version that each architecture needs. NVRTC writes its own version, which a driver of the same

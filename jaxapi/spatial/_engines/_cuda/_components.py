@@ -29,16 +29,25 @@ def component_rows(tree: Tree, radius: Array, metric: TreeMetric) -> Array:
     kernel = Kernel.of("wholes", m=m, dtype=dtype, p=metric.p, periodic=metric.is_periodic)
     boxes = nodes_of(tree, metric.boxsize).boxes
     bound = queries.bound.max()  # of an empty slot it is -1
-    inputs = boxes, tree.scale, boxsize_operand(tree, metric.boxsize), bound, point_count, sizes
-    (parents,) = launch(kernel, blocks, THREADS, inputs, [shape])
+    inputs = {
+        "boxes": boxes,
+        "scale": tree.scale,
+        "lengths": boxsize_operand(tree, metric.boxsize),
+        "bound": bound,
+        "valid": point_count,
+        "sizes": sizes,
+    }
+    (parents,) = launch(kernel, blocks, THREADS, inputs, {"parents": shape})
 
     walk = RadiusWalk(tree, queries, metric)
     kernel = walk.kernel("join", relation=int(Relation.LATER))
-    (parents,) = walk.run(kernel, (point_count, walk.sizes()), in_place=[parents])
+    inputs = {"valid": point_count, "sizes": walk.sizes()}
+    (parents,) = walk.run(kernel, inputs, in_place={"parents": parents})
 
     kernel = Kernel.of("firsts", m=m, dtype=dtype)
-    of_rows = tree.rows, sizes, parents, tree.rows
-    roots, _, rows = launch(kernel, blocks, THREADS, of_rows, [shape] * 3, in_place=2)
+    inputs = {"rows": tree.rows, "sizes": sizes}
+    in_place = {"parents": parents, "lowest": tree.rows}
+    roots, _, rows = launch(kernel, blocks, THREADS, inputs, {"roots": shape}, in_place)
     return rows[roots]
 
 
@@ -47,5 +56,6 @@ def lowest(tree: Tree, queries: RadiusQueries, numbers: Array, metric: TreeMetri
     walk = RadiusWalk(tree, queries, metric)
     kernel = walk.kernel("lowest", relation=int(Relation.ANY))
     nothing = jnp.full(queries.bound.shape, np.iinfo(np.int32).max, jnp.int32)
-    (lowest,) = walk.run(kernel, (queries.order, numbers, walk.sizes()), in_place=[nothing])
+    inputs = {"order": queries.order, "numbers": numbers, "sizes": walk.sizes()}
+    (lowest,) = walk.run(kernel, inputs, in_place={"found": nothing})
     return lowest

@@ -97,11 +97,17 @@ class _RoughPoints(NamedTuple):
         place_count = len(groups) * LANES
         step_count = -(-m // STEP)
         kernel = Kernel.of("rough", m=m, dtype=dtype)
-        inputs = points, groups, centre, unit, np.array([slot_count, place_count], np.int32)
-        outputs = (
-            jax.ShapeDtypeStruct((place_count * step_count * STEP,), jnp.float32),
-            jax.ShapeDtypeStruct((place_count,), jnp.float32),
-        )
+        inputs = {
+            "points": points,
+            "groups": groups,
+            "centre": centre,
+            "unit": unit,
+            "sizes": np.array([slot_count, place_count], np.int32),
+        }
+        outputs = {
+            "tiles": jax.ShapeDtypeStruct((place_count * step_count * STEP,), jnp.float32),
+            "halves": jax.ShapeDtypeStruct((place_count,), jnp.float32),
+        }
         blocks = -(-place_count // ROUGH_THREADS)
         tiles, half_squares = launch(kernel, blocks, ROUGH_THREADS, inputs, outputs)
         return cls(tree, groups, end, centre, unit, tiles, half_squares)
@@ -190,9 +196,17 @@ def _nearest(rough: _RoughPoints, queries, bound, k: int, measure: Measure):
     thresholds_shape = jax.ShapeDtypeStruct((query_count,), jnp.float32)
     distances_shape = jax.ShapeDtypeStruct((query_count, k), dtype)
     rows_shape = jax.ShapeDtypeStruct((query_count, k), jnp.int32)
-    of_tree = _in_vectors(tree.points.T), tree.rows, tree.n, tree.scale
-    of_queries = _in_vectors(queries), bound
-    of_copies = rough.groups, squares, rough.unit
+    of_all_rounds = {
+        "points": _in_vectors(tree.points.T),
+        "rows": tree.rows,
+        "n": tree.n,
+        "scale": tree.scale,
+        "queries": _in_vectors(queries),
+        "bounds": bound,
+        "groups": rough.groups,
+        "squares": squares,
+        "unit": rough.unit,
+    }
 
     def closest(i, candidates, nearest):
         """Return the thresholds and the nearest after the candidates of round i."""
@@ -203,18 +217,33 @@ def _nearest(rough: _RoughPoints, queries, bound, k: int, measure: Measure):
         are_distances_rooted = measure is Measure.DISTANCE
         numbers = query_count, room, lists, slot_count, bound_stride, are_distances_rooted
         sizes = np.array(numbers, np.int32)
-        of_round = lax.dynamic_slice(ends, (i,), (2,)), stage, sizes
-        inputs = *of_tree, *of_queries, *of_copies, *candidates, *of_round, *nearest
-        outputs = thresholds_shape, distances_shape, rows_shape
+        list_sizes, lists_of_rows = candidates
+        distances, rows = nearest
+        inputs = {
+            **of_all_rounds,
+            "list_sizes": list_sizes,
+            "lists": lists_of_rows,
+            "range": lax.dynamic_slice(ends, (i,), (2,)),
+            "stage": stage,
+            "sizes": sizes,
+        }
+        outputs = {"thresholds": thresholds_shape}
+        in_place = {"found": distances, "found_rows": rows}
         threads = CLOSEST_WARPS * LANES
-        return tuple(launch(find_closest, closest_blocks, threads, inputs, outputs, in_place=2))
+        return tuple(launch(find_closest, closest_blocks, threads, inputs, outputs, in_place))
 
     def go_through_round(i, state):
         thresholds, *nearest = state
         sizes = np.array([query_count, room, splits], np.int32)
-        of_round = lax.dynamic_slice(ends, (i,), (2,)), sizes
-        inputs = rough.tiles, rough.half_squares, rough_queries, thresholds, *of_round
-        outputs = counts_shape, candidates_shape
+        inputs = {
+            "tiles": rough.tiles,
+            "halves": rough.half_squares,
+            "queries": rough_queries,
+            "thresholds": thresholds,
+            "range": lax.dynamic_slice(ends, (i,), (2,)),
+            "sizes": sizes,
+        }
+        outputs = {"counts": counts_shape, "found": candidates_shape}
         blocks = candidate_blocks * splits
         candidates = launch(find_candidates, blocks, CANDIDATE_WARPS * LANES, inputs, outputs)
         return closest(i, candidates, nearest)

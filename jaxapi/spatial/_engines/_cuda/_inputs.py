@@ -150,8 +150,14 @@ def read_input(x: Array | ArrayAt, count: Array, *, dtype, fill: int | None = No
     kernel = Kernel.of("lines", m=1, dtype=dtype, **constants)
     blocks = -(-math.prod(x.shape) // (THREADS * NUMBERS_A_THREAD))
     sizes = np.array([x.shape[0], math.prod(x.shape[1:])], np.int32)
-    inputs = x.address, x.after, jnp.asarray(count, jnp.int32), sizes
-    return launch(kernel, blocks, THREADS, inputs, [jax.ShapeDtypeStruct(x.shape, dtype)])[0]
+    inputs = {
+        "address": x.address,
+        "after": x.after,
+        "count": jnp.asarray(count, jnp.int32),
+        "sizes": sizes,
+    }
+    (rows,) = launch(kernel, blocks, THREADS, inputs, {"out": jax.ShapeDtypeStruct(x.shape, dtype)})
+    return rows
 
 
 def _missing(dtype) -> str:

@@ -1,18 +1,22 @@
 """How a kernel is started: by XLA's own custom call for PTX."""
 
 import math
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...._core._typing import Array
 from . import _compile
 
-__all__ = ["TARGET", "Items", "Kernel", "check", "launch"]
+__all__ = ["NONE", "TARGET", "Items", "Kernel", "check", "launch"]
 
 TARGET = "__gpu$xla.gpu.ptx"
+NONE: Mapping[str, Any] = MappingProxyType({})  # no operands
 MOST_ITEMS_ACROSS = 65535  # blocks of a grid along an axis that is not its first
 
 # A kernel that writes a 1, for any GPU
@@ -59,46 +63,56 @@ class Items(NamedTuple):
     strides: tuple[int, ...]  # bytes from item to item in each input and output; 0 where all items share it
 
 
-def launch(kernel: Kernel, blocks: int, threads: int, inputs, outputs, *, in_place: int = 0):
-    """Run a kernel on arrays; the last inputs, `in_place` of them, become the last outputs.
+def launch(
+    kernel: Kernel,
+    blocks: int,
+    threads: int,
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, jax.ShapeDtypeStruct] = NONE,
+    in_place: Mapping[str, Any] = NONE,
+) -> list[Array]:
+    """Run a kernel on arrays; return the outputs, and the arrays that it changes in place.
 
-    Under `jax.vmap` one launch runs it for all items.
+    All by the names that its source gives them, and in the order there. Under `jax.vmap` one launch runs it
+    for all items.
     """
-    work = _Work(kernel, blocks, threads, tuple(outputs), in_place)
-    return _launched(work, inputs, has_items=[False] * len(inputs), item_count=None)
+    changed = {name: jax.ShapeDtypeStruct(x.shape, x.dtype) for name, x in in_place.items()}
+    arrays = {**inputs, **in_place}
+    work = _Work(kernel, blocks, threads, tuple(arrays), {**outputs, **changed})
+    return _launched(work, [*arrays.values()], has_items=[False] * len(arrays), item_count=None)
 
 
 class _Work(NamedTuple):
-    """What a launch does for one item."""
+    """What a launch does for one item. An input that is an output, too, is changed in place."""
 
     kernel: Kernel
     blocks: int
     threads: int
-    outputs: tuple  # shapes and dtypes
-    in_place: int
+    inputs: tuple[str, ...]
+    outputs: dict[str, jax.ShapeDtypeStruct]
 
-    def is_in_place(self, number: int, input_count: int) -> bool:
+    def is_in_place(self, number: int) -> bool:
         """Tell whether the kernel writes into an input, which the items of a batch then cannot share."""
-        return number >= input_count - self.in_place
+        return self.inputs[number] in self.outputs
 
     def run(self, inputs, has_items, item_count: int | None):
         """Return the outputs, each with an axis of items in front if it is a batch."""
         if item_count == 0:
-            return [jnp.zeros((0, *x.shape), x.dtype) for x in self.outputs]
-        first_in = len(inputs) - self.in_place
-        first_out = len(self.outputs) - self.in_place
-        aliases = {first_in + i: first_out + i for i in range(self.in_place)}
+            return [jnp.zeros((0, *x.shape), x.dtype) for x in self.outputs.values()]
         items = None
         outputs = self.outputs
         if item_count is not None:
-            outputs = tuple(jax.ShapeDtypeStruct((item_count, *x.shape), x.dtype) for x in self.outputs)
+            outputs = {
+                name: jax.ShapeDtypeStruct((item_count, *x.shape), x.dtype) for name, x in outputs.items()
+            }
             strides = [
                 _bytes_of_an_item(x) if is_of_items else 0
                 for x, is_of_items in zip(inputs, has_items, strict=True)
             ]
-            strides += [_bytes_of_an_item(x) for x in outputs]
+            strides += [_bytes_of_an_item(x) for x in outputs.values()]
             items = Items(item_count, tuple(strides))
-        return list(custom_call(self.kernel, self.blocks, self.threads, inputs, outputs, aliases, items))
+        inputs = dict(zip(self.inputs, inputs, strict=True))
+        return list(custom_call(self.kernel, self.blocks, self.threads, inputs, outputs, items))
 
 
 def _launched(work: _Work, inputs, has_items, item_count: int | None):
@@ -116,7 +130,7 @@ def _launched(work: _Work, inputs, has_items, item_count: int | None):
         new_inputs = []
         new_has_items = []
         for number, x in enumerate(inputs):
-            needs_items = is_batched[number] or has_items[number] or work.is_in_place(number, len(inputs))
+            needs_items = is_batched[number] or has_items[number] or work.is_in_place(number)
             if needs_items:
                 x = _of_all_items(x, size, is_batched[number], item_count, has_items[number])
             new_inputs.append(x)
@@ -146,17 +160,25 @@ def _bytes_of_an_item(x) -> int:
 
 
 def custom_call(
-    kernel: Kernel, blocks: int, threads: int, inputs, outputs, aliases: dict[int, int], items: Items | None
+    kernel: Kernel,
+    blocks: int,
+    threads: int,
+    inputs: dict[str, Any],
+    outputs: dict[str, jax.ShapeDtypeStruct],
+    items: Items | None,
 ):
     """Let XLA launch a kernel: the one thing that needs a GPU, in whose place tests put the host's compiler.
 
-    Sizes of the grid are part of the program, the PTX does not depend on them. `aliases` are the inputs, by
-    number, that become outputs.
+    Sizes of the grid are part of the program, the PTX does not depend on them. Inputs that are outputs, too,
+    become these.
     """
-    call = jax.ffi.ffi_call(TARGET, outputs, input_output_aliases=aliases)
+    place_of_output = {name: place for place, name in enumerate(outputs)}
+    aliases = {i: place_of_output[name] for i, name in enumerate(inputs) if name in outputs}
+    call = jax.ffi.ffi_call(TARGET, tuple(outputs.values()), input_output_aliases=aliases)
+    arrays = inputs.values()
     if items is None:
         ptx = _compile.compiled(kernel.name, architecture(), kernel.macros)
-        return call(*inputs, **_description(kernel.name, ptx, (blocks, 1, 1), threads))
+        return call(*arrays, **_description(kernel.name, ptx, (blocks, 1, 1), threads))
     operands = _compile.Operands(len(inputs), len(outputs))
     ptx = _compile.compiled(kernel.name, architecture(), kernel.macros, operands)
     items_deep = -(-items.size // MOST_ITEMS_ACROSS)
@@ -165,7 +187,7 @@ def custom_call(
     # In words of 32 bits, which no setting of JAX's narrows
     numbers = np.array([*items.strides, items.size], np.int64).view(np.uint32)
     name = _compile.entry_name(kernel.name)
-    return call(*inputs, numbers, **_description(name, ptx, grid, threads))
+    return call(*arrays, numbers, **_description(name, ptx, grid, threads))
 
 
 def _description(name: str, ptx: str, grid: tuple[int, int, int], threads: int):

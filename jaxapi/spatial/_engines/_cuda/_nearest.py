@@ -119,9 +119,11 @@ def distances_in_units(tree: Tree, powers: Array, metric: TreeMetric) -> Array:
     if tree.is_flat and not _every.serves(k, metric):
         return _lax.distances_in_units(tree, powers, metric)
     kernel = Kernel.of("in_units", m=1, dtype=powers.dtype, p=metric.p)
-    inputs = powers, tree.scale, np.array([query_count, k], np.int32)
-    output = jax.ShapeDtypeStruct(powers.shape, powers.dtype)
-    return launch(kernel, -(-query_count * k // THREADS), THREADS, inputs, [output])[0]
+    sizes = np.array([query_count, k], np.int32)
+    inputs = {"powers": powers, "scale": tree.scale, "sizes": sizes}
+    outputs = {"found": jax.ShapeDtypeStruct(powers.shape, powers.dtype)}
+    (distances,) = launch(kernel, -(-query_count * k // THREADS), THREADS, inputs, outputs)
+    return distances
 
 
 class _Sizes(NamedTuple):
@@ -153,11 +155,21 @@ class _Walk(NamedTuple):
         p = self.metric.p
         return Kernel.of(name, m=m, dtype=dtype, p=p, periodic=self.metric.is_periodic, **constants)
 
-    def inputs(self) -> tuple:
+    def inputs(self) -> dict[str, Array]:
         """Return the arrays that every kernel begins with."""
         tree = self.tree
-        of_tree = tree.points, tree.rows, self.nodes.boxes, tree.n, tree.scale
-        return *of_tree, self.queries, *self.limits, boxsize_operand(tree, self.metric.boxsize)
+        return {
+            "points": tree.points,
+            "rows": tree.rows,
+            "boxes": self.nodes.boxes,
+            "n": tree.n,
+            "scale": tree.scale,
+            "queries": self.queries,
+            "bounds": self.limits.bound,
+            "eps": self.limits.eps,
+            "lengths": boxsize_operand(tree, self.metric.boxsize),
+            "order": self.order.order,
+        }
 
     def sizes(self, measure: Measure, *others):
         """Return the numbers that every kernel reads, and others, as one array; some may be traced."""
@@ -175,11 +187,11 @@ class _Walk(NamedTuple):
             return jnp.stack([jnp.asarray(number, jnp.int32) for number in numbers])
         return np.array(numbers, np.int32)
 
-    def outputs(self, k: int) -> tuple:
+    def outputs(self, k: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes and dtypes of distances and rows."""
         shape = self.order.row_count, k
         distances = jax.ShapeDtypeStruct(shape, self.queries.dtype)
-        return distances, jax.ShapeDtypeStruct(shape, jnp.int32)
+        return {"found": distances, "found_rows": jax.ShapeDtypeStruct(shape, jnp.int32)}
 
 
 def _nearest(tree, queries, limits, metric, *, k, measure):
@@ -212,7 +224,7 @@ def share_walks(k: int, m: int, count: int) -> bool:
 
 def _search_by_packets(walk: _Walk, k: int, measure: Measure):
     kernel = walk.kernel("packets", k=k, warps=PACKET_WARPS)
-    inputs = *walk.inputs(), walk.order.order, walk.order.leaves, walk.sizes(measure)
+    inputs = {**walk.inputs(), "leaves": walk.order.leaves, "sizes": walk.sizes(measure)}
     packet_count = -(-walk.order.length // LANES)
     blocks = -(-packet_count // PACKET_WARPS)
     return tuple(launch(kernel, blocks, PACKET_WARPS * LANES, inputs, walk.outputs(k)))
@@ -220,7 +232,7 @@ def _search_by_packets(walk: _Walk, k: int, measure: Measure):
 
 def _search_by_singles(walk: _Walk, k: int, measure: Measure):
     kernel = walk.kernel("singles", k=k, floor=0, warps=SINGLE_WARPS)
-    inputs = *walk.inputs(), walk.order.order, walk.sizes(measure)
+    inputs = {**walk.inputs(), "sizes": walk.sizes(measure)}
     blocks = -(-walk.order.length // SINGLE_WARPS)
     return tuple(launch(kernel, blocks, SINGLE_WARPS * LANES, inputs, walk.outputs(k)))
 
@@ -229,18 +241,19 @@ def _search_in_passes(walk: _Walk, k: int, measure: Measure):
     """Find `AT_ONCE` neighbors at a time, each pass from the last neighbor of the one before."""
     kernel = walk.kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
     count = walk.order.length
-    fixed = *walk.inputs(), walk.order.order, walk.sizes(measure, k)
-    last_distance = jax.ShapeDtypeStruct((count,), walk.queries.dtype)
+    inputs = {**walk.inputs(), "sizes": walk.sizes(measure, k)}
+    last = jax.ShapeDtypeStruct((count,), walk.queries.dtype)
     last_row = jax.ShapeDtypeStruct((count,), jnp.int32)
-    outputs = *walk.outputs(k), last_distance, last_row
+    outputs = {**walk.outputs(k), "last": last, "last_row": last_row}
     blocks = -(-count // SINGLE_WARPS)
     threads = SINGLE_WARPS * LANES
 
     def find_more(i, results):
-        inputs = *fixed, jnp.int32(i * AT_ONCE), *results
-        return tuple(launch(kernel, blocks, threads, inputs, outputs, in_place=len(results)))
+        of_pass = {**inputs, "first": jnp.int32(i * AT_ONCE)}
+        in_place = dict(zip(outputs, results, strict=True))
+        return tuple(launch(kernel, blocks, threads, of_pass, in_place=in_place))
 
-    start = tuple(jnp.zeros(output.shape, output.dtype) for output in outputs)
+    start = tuple(jnp.zeros(output.shape, output.dtype) for output in outputs.values())
     passes = -(-k // AT_ONCE)
     distances, rows, _, _ = lax.fori_loop(0, passes, find_more, start)
     return distances, rows

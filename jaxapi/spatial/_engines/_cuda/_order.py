@@ -51,13 +51,18 @@ def nodes_of(tree: Tree, boxsize: Array | None) -> Nodes:
     numbers_in_vector = VECTOR_BYTES // dtype.itemsize
     box_size = -(-2 * m // numbers_in_vector) * numbers_in_vector
     kernel = Kernel.of("nodes", m=m, dtype=dtype, periodic=boxsize is not None)
-    levels = np.array([tree.levels], np.int32)
-    inputs = tree.lower, tree.upper, tree.scale, boxsize_operand(tree, boxsize), levels
-    outputs = (
-        jax.ShapeDtypeStruct((node_count * box_size,), dtype),
-        jax.ShapeDtypeStruct((node_count,), dtype),
-        jax.ShapeDtypeStruct((2, m), dtype),
-    )
+    inputs = {
+        "lower": tree.lower,
+        "upper": tree.upper,
+        "scale": tree.scale,
+        "lengths": boxsize_operand(tree, boxsize),
+        "sizes": np.array([tree.levels], np.int32),
+    }
+    outputs = {
+        "boxes": jax.ShapeDtypeStruct((node_count * box_size,), dtype),
+        "planes": jax.ShapeDtypeStruct((node_count,), dtype),
+        "empty": jax.ShapeDtypeStruct((2, m), dtype),
+    }
     return Nodes(*launch(kernel, -(-node_count // THREADS), THREADS, inputs, outputs))
 
 
@@ -113,9 +118,19 @@ def order_of(tree: Tree, nodes: Nodes, queries: Array) -> Order:
     of_far = _place_bits(m, bits_in_leaf + levels_above)
     sizes = np.array([count, tree.levels, levels_above, *of_near, *of_far], np.int32)
     kernel = Kernel.of("order", m=m, dtype=queries.dtype)
-    box = extent(queries, count, nodes.empty)
-    inputs = nodes.boxes, nodes.planes, tree.scale, box, queries, sizes
-    outputs = [jax.ShapeDtypeStruct((count,), dtype) for dtype in (jnp.uint32, jnp.int32, jnp.int32)]
+    inputs = {
+        "boxes": nodes.boxes,
+        "planes": nodes.planes,
+        "scale": tree.scale,
+        "box": extent(queries, count, nodes.empty),
+        "queries": queries,
+        "sizes": sizes,
+    }
+    outputs = {
+        "keys": jax.ShapeDtypeStruct((count,), jnp.uint32),
+        "numbers": jax.ShapeDtypeStruct((count,), jnp.int32),
+        "leaves": jax.ShapeDtypeStruct((count,), jnp.int32),
+    }
     keys, numbers, leaves = launch(kernel, -(-count // THREADS), THREADS, inputs, outputs)
     return Order(Source.ORDERED, sorted_by(keys, numbers), leaves, count, count)
 
@@ -131,9 +146,9 @@ def extent(x: Array, n, empty: Array) -> Array:
     row_count, m = x.shape
     blocks = min(-(-row_count // THREADS), EXTENT_BLOCKS)
     kernel = Kernel.of("extent", m=m, dtype=x.dtype)
-    inputs = x, jnp.asarray(n, jnp.int32), np.array([blocks * THREADS], np.int32), empty
-    output = jax.ShapeDtypeStruct(empty.shape, x.dtype)
-    (box,) = launch(kernel, blocks, THREADS, inputs, [output], in_place=1)
+    sizes = np.array([blocks * THREADS], np.int32)
+    inputs = {"x": x, "count": jnp.asarray(n, jnp.int32), "sizes": sizes}
+    (box,) = launch(kernel, blocks, THREADS, inputs, in_place={"box": empty})
     return box
 
 
@@ -141,10 +156,18 @@ def queries_in_order(tree: Tree, order: Order, queries: Array, bound: Array) -> 
     """Return scaled queries (m, q) in an order, their bounds (q,) and their leaves (q,), as ``~leaf``."""
     count, m = queries.shape
     kernel = Kernel.of("lined", m=m, dtype=queries.dtype)
-    inputs = queries, bound, tree.scale, order.order, order.leaves, np.array([count], np.int32)
-    outputs = (
-        jax.ShapeDtypeStruct((m, count), queries.dtype),
-        jax.ShapeDtypeStruct((count,), queries.dtype),
-        jax.ShapeDtypeStruct((count,), jnp.int32),
-    )
-    return tuple(launch(kernel, -(-count // THREADS), THREADS, inputs, outputs))
+    inputs = {
+        "queries": queries,
+        "bounds": bound,
+        "scale": tree.scale,
+        "order": order.order,
+        "leaves": order.leaves,
+        "sizes": np.array([count], np.int32),
+    }
+    outputs = {
+        "columns": jax.ShapeDtypeStruct((m, count), queries.dtype),
+        "ordered_bounds": jax.ShapeDtypeStruct((count,), queries.dtype),
+        "slots": jax.ShapeDtypeStruct((count,), jnp.int32),
+    }
+    columns, bounds, slots = launch(kernel, -(-count // THREADS), THREADS, inputs, outputs)
+    return columns, bounds, slots

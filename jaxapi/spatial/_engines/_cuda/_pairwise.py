@@ -29,7 +29,7 @@ def pairwise(a: Array, b: Array, weights: Array | None, *, term: str) -> Array:
     is_weighted = weights is not None
     kernel = Kernel.of("pairwise", m=1, dtype=a.dtype, term=TERMS[term], weighted=int(is_weighted))
     sizes = np.array([row_count, column_count, m], np.int32)
-    inputs = a, b, weights if is_weighted else a, sizes
-    output = jax.ShapeDtypeStruct((row_count, column_count), a.dtype)
-    (sums,) = launch(kernel, blocks, THREADS, inputs, [output])
+    inputs = {"a": a, "b": b, "weights": weights if is_weighted else a, "sizes": sizes}
+    outputs = {"totals": jax.ShapeDtypeStruct((row_count, column_count), a.dtype)}
+    (sums,) = launch(kernel, blocks, THREADS, inputs, outputs)
     return sums

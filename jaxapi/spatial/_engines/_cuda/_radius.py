@@ -4,7 +4,7 @@ They take ordered queries, 32 a warp, from the root through all leaves that one 
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -17,7 +17,7 @@ from ..._tree._metric import TreeMetric
 from ..._tree._queries import RadiusQueries, Relation, node_sums, radius_bound
 from ..._tree._tree import Tree
 from .. import _lax
-from ._launch import Kernel, launch
+from ._launch import NONE, Kernel, launch
 from ._order import boxsize_operand, nodes_of, order_of, queries_in_order
 
 __all__ = [
@@ -70,22 +70,27 @@ class RadiusWalk(NamedTuple):
         tree = self.tree
         return np.array([len(self.queries.bound), tree.leaf_size, tree.levels, *others], np.int32)
 
-    def run(self, kernel: Kernel, inputs: Sequence, outputs: Sequence = (), in_place: Sequence = ()):
+    def run(self, kernel: Kernel, inputs: Mapping, outputs: Mapping = NONE, in_place: Mapping = NONE):
         """Return the outputs of a kernel, and the arrays that it changes in place."""
         query_count = len(self.queries.bound)
         if not query_count:  # nothing to launch
-            empty = [jnp.zeros(output.shape, output.dtype) for output in outputs]
-            return [*empty, *in_place]
+            empty = [jnp.zeros(output.shape, output.dtype) for output in outputs.values()]
+            return [*empty, *in_place.values()]
         tree = self.tree
         boxsize = self.metric.boxsize
-        boxes = nodes_of(tree, boxsize).boxes
-        of_tree = tree.points, tree.rows, boxes, tree.scale, boxsize_operand(tree, boxsize)
-        of_queries = self.queries.points, self.queries.bound, self.queries.slot
+        of_every_kernel = {
+            "points": tree.points,
+            "rows": tree.rows,
+            "boxes": nodes_of(tree, boxsize).boxes,
+            "scale": tree.scale,
+            "lengths": boxsize_operand(tree, boxsize),
+            "queries": self.queries.points,
+            "bounds": self.queries.bound,
+            "own": self.queries.slot,
+        }
         threads = WARPS * LANES
         blocks = -(-query_count // threads)
-        changed = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in in_place]
-        arrays = *of_tree, *of_queries, *inputs, *in_place
-        return launch(kernel, blocks, threads, arrays, (*outputs, *changed), in_place=len(in_place))
+        return launch(kernel, blocks, threads, {**of_every_kernel, **inputs}, outputs, in_place)
 
 
 def ordered_queries(tree: Tree, queries: Array, radius: Array, metric: TreeMetric) -> RadiusQueries:
@@ -114,8 +119,8 @@ def count(
     walk = RadiusWalk(tree, queries, metric)
     kernel = walk.kernel("count", relation=int(relation))
     counts = jnp.zeros(queries.bound.shape, jnp.int32)
-    inputs = queries.order, walk.sizes(min(enough, MOST))
-    (counts,) = walk.run(kernel, inputs, in_place=[counts])
+    inputs = {"order": queries.order, "sizes": walk.sizes(min(enough, MOST))}
+    (counts,) = walk.run(kernel, inputs, in_place={"counts": counts})
     return counts
 
 
@@ -133,10 +138,9 @@ def fill(
     Those of query i go from ``offsets[order[i]]`` to before ``offsets[order[i] + 1]``, of the queries' order.
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
     """
-    no_rows = jnp.full(size, tree.n, jnp.int32)
-    no_distances = jnp.full(size, jnp.inf, tree.points.dtype)
+    nothing = _no_neighbors(tree, size)
     walk = RadiusWalk(tree, queries, metric)
-    rows, distances = _filled(walk, offsets, (no_rows, no_distances), relation, Writes.NEIGHBORS)
+    rows, distances = _filled(walk, offsets, nothing, relation, Writes.NEIGHBORS)
     return rows, distances
 
 
@@ -150,9 +154,8 @@ def fill_edges(
     relation: Relation,
 ) -> tuple[Array, Array, Array]:
     """Write the neighbors of the tree's own points as `fill`: receivers, senders and distances (size,)."""
-    no_rows = jnp.full(size, tree.n, jnp.int32)
-    no_distances = jnp.full(size, jnp.inf, tree.points.dtype)
-    nothing = no_rows, no_distances, no_rows
+    nothing = _no_neighbors(tree, size)
+    nothing["found_by"] = nothing["found_rows"]
     walk = RadiusWalk(tree, queries, metric)
     senders, distances, receivers = _filled(walk, offsets, nothing, relation, Writes.EDGES)
     return receivers, senders, distances
@@ -160,17 +163,24 @@ def fill_edges(
 
 def fill_pairs(tree: Tree, queries: RadiusQueries, offsets: Array, metric: TreeMetric, *, size: int) -> Array:
     """Write the two rows of each pair of the tree's own points, the lower one first: (size, 2)."""
-    nothing = (jnp.full((size, 2), tree.n, jnp.int32),)
+    nothing = {"pairs": jnp.full((size, 2), tree.n, jnp.int32)}
     walk = RadiusWalk(tree, queries, metric)
     (pairs,) = _filled(walk, offsets, nothing, Relation.LATER, Writes.PAIRS)
     return pairs
 
 
-def _filled(walk: RadiusWalk, offsets: Array, nothing: Sequence, relation: Relation, writes: Writes):
+def _no_neighbors(tree: Tree, size: int) -> dict[str, Array]:
+    """Return what `fill` leaves where it writes no neighbor."""
+    rows = jnp.full(size, tree.n, jnp.int32)
+    distances = jnp.full(size, jnp.inf, tree.points.dtype)
+    return {"found_rows": rows, "found": distances}
+
+
+def _filled(walk: RadiusWalk, offsets: Array, nothing: Mapping, relation: Relation, writes: Writes):
     """Return arrays of nothing after the neighbors have been written to them."""
     is_wide = offsets.dtype == np.int64
     constants = {"relation": int(relation), "wide": int(is_wide), "writes": int(writes)}
-    inputs = walk.queries.order, offsets, walk.sizes()
+    inputs = {"order": walk.queries.order, "offsets": offsets, "sizes": walk.sizes()}
     return walk.run(walk.kernel("fill", **constants), inputs, in_place=nothing)
 
 
@@ -182,24 +192,23 @@ def fill_rows(
     if max_neighbors > AT_ONCE or not query_count:
         return _lax.fill_rows(tree, queries, metric, max_neighbors=max_neighbors, count=count, fill=fill)
     dtype = queries.bound.dtype
-    rows_shape = jax.ShapeDtypeStruct((query_count, max_neighbors), jnp.int32)
-    distances_shape = jax.ShapeDtypeStruct((query_count, max_neighbors), dtype)
-    counts_shape = jax.ShapeDtypeStruct((query_count,), jnp.int32)
-
+    outputs = {
+        "found_rows": jax.ShapeDtypeStruct((query_count, max_neighbors), jnp.int32),
+        "found": jax.ShapeDtypeStruct((query_count, max_neighbors), dtype),
+        "counts": jax.ShapeDtypeStruct((query_count,), jnp.int32),
+    }
     walk = RadiusWalk(tree, queries, metric)
     kernel = walk.kernel("within", relation=int(Relation.ANY))
-    sizes = walk.sizes(max_neighbors)
-    rows, distances, counts = walk.run(
-        kernel, (queries.order, sizes), [rows_shape, distances_shape, counts_shape]
-    )
+    inputs = {"order": queries.order, "sizes": walk.sizes(max_neighbors)}
+    rows, distances, counts = walk.run(kernel, inputs, outputs)
 
     register_count = 1 << max(max_neighbors - 1, 31).bit_length()  # so that few kernels serve all numbers
     kernel = Kernel.of("sorted", m=1, dtype=dtype, k=register_count, warps=SORTING_WARPS)
     sizes = np.array([query_count, max_neighbors], np.int32)
-    inputs = tree.n, counts, sizes, rows, distances
-    outputs = rows_shape, distances_shape
+    inputs = {"n": tree.n, "counts": counts, "sizes": sizes}
+    in_place = {"found_rows": rows, "found": distances}
     blocks = -(-query_count // SORTING_WARPS)
-    rows, distances = launch(kernel, blocks, SORTING_WARPS * LANES, inputs, outputs, in_place=2)
+    rows, distances = launch(kernel, blocks, SORTING_WARPS * LANES, inputs, in_place=in_place)
     return rows, distances, counts
 
 
@@ -214,8 +223,13 @@ def bin_counts(tree: Tree, queries: RadiusQueries, radii: Array, weights: Array,
     constants = {"relation": int(Relation.ANY), "weight": WEIGHTS[weights.dtype.name], "bins": size}
     walk = RadiusWalk(tree, queries, metric)
     radii = jnp.pad(radii, (0, size - bin_count), mode="edge")
-    inputs = radii, weights, node_sums(weights, tree.leaves), walk.sizes()
-    output = jax.ShapeDtypeStruct((size, *queries.bound.shape), weights.dtype)
-    (sums,) = walk.run(walk.kernel("bins", **constants), inputs, [output])
+    inputs = {
+        "radii": radii,
+        "weights": weights,
+        "totals": node_sums(weights, tree.leaves),
+        "sizes": walk.sizes(),
+    }
+    outputs = {"sums": jax.ShapeDtypeStruct((size, *queries.bound.shape), weights.dtype)}
+    (sums,) = walk.run(walk.kernel("bins", **constants), inputs, outputs)
     nothing = jnp.zeros((bin_count, *queries.bound.shape), weights.dtype)
     return nothing.at[order].set(sums[:bin_count])

@@ -17,7 +17,7 @@ from ..._tree._metric import TreeMetric
 from ..._tree._sorting import lexsorted
 from ..._tree._tree import Tree
 from ..._tree._varying import varying_like
-from ._launch import Kernel, launch
+from ._launch import NONE, Kernel, launch
 from ._nearest import distances_in_units
 from ._order import THREADS, boxsize_operand, nodes_of
 from ._radius import WARPS
@@ -53,37 +53,62 @@ def spanning_edges(tree: Tree, cores: Array | None, shortens, metric: TreeMetric
     valid = jnp.sum(jnp.isfinite(tree.points[0]), dtype=jnp.int32)
     sizes = np.array([tree.leaf_size, tree.levels], np.int32)
     floor = jnp.zeros(slots, dtype) if cores is None else cores
-    mutual = floor, jnp.asarray(shortens, dtype)
-    space = tree.scale, boxsize_operand(tree, metric.boxsize)
+    shortens = jnp.asarray(shortens, dtype)
+    space = {"scale": tree.scale, "lengths": boxsize_operand(tree, metric.boxsize)}
     nodes = nodes_of(tree, metric.boxsize).boxes
 
-    def run(name, inputs, outputs=(), in_place=(), count=slots, threads=THREADS, **constants):
+    def run(name, inputs, outputs=NONE, in_place=NONE, count=slots, threads=THREADS, **constants):
         periodic = metric.is_periodic
         kernel = Kernel.of(name, m=m, dtype=dtype, p=metric.p, periodic=periodic, **constants)
-        changed = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in in_place]
-        blocks = -(-count // threads)
-        arrays = *inputs, *in_place
-        return launch(kernel, blocks, threads, arrays, (*outputs, *changed), in_place=len(in_place))
+        return launch(kernel, -(-count // threads), threads, inputs, outputs, in_place)
 
-    shapes = jax.ShapeDtypeStruct((slots,), dtype), jax.ShapeDtypeStruct((slots, 2), np.int32)
+    no_edges = {
+        "uppers": jax.ShapeDtypeStruct((slots,), dtype),
+        "picks": jax.ShapeDtypeStruct((slots, 2), np.int32),
+    }
     has_cores = {"cores": int(cores is not None)}
 
     def join(state: _Round) -> _Round:
         """Join every component to the one that is closest to it."""
-        uppers, picked, parents, labels = run("roots", [sizes], shapes, (state.parents, state.labels))
+        labelled = {"parents": state.parents, "labels": state.labels}
+        uppers, picked, parents, labels = run("roots", {"sizes": sizes}, no_edges, labelled)
         uniform = state.uniform
         for height in range(0, tree.levels, HEIGHTS):
-            of_height = labels, np.array([*sizes, height], np.int32)
-            (uniform,) = run("uniform", of_height, (), [uniform], tree.leaves >> height)
-        known = tree.points, *space, *mutual, labels, state.near, state.apart, valid, sizes
-        (uppers,) = run("bounds", known, (), [uppers], **has_cores)
-        inputs = tree.points, tree.rows, nodes, *space, *mutual, labels, uniform, valid, sizes
-        changed = uppers, state.near, state.apart
-        uppers, near, apart = run("others", inputs, (), changed, slots, WARPS * 32, warps=WARPS, **has_cores)
-        ends = tree.rows, labels, near, apart
-        (picked,) = run("picks", (*ends, uppers, valid), (), [picked])
-        changed = parents, state.edges, state.distances
-        parents, edges, distances = run("hooks", (*ends, picked, valid), (), changed)
+            inputs = {"labels": labels, "sizes": np.array([*sizes, height], np.int32)}
+            (uniform,) = run("uniform", inputs, in_place={"known": uniform}, count=tree.leaves >> height)
+        inputs = {
+            "points": tree.points,
+            **space,
+            "cores": floor,
+            "shortens": shortens,
+            "labels": labels,
+            "near": state.near,
+            "apart": state.apart,
+            "valid": valid,
+            "sizes": sizes,
+        }
+        (uppers,) = run("bounds", inputs, in_place={"uppers": uppers}, **has_cores)
+        inputs = {
+            "points": tree.points,
+            "rows": tree.rows,
+            "boxes": nodes,
+            **space,
+            "core_distances": floor,
+            "shortens": shortens,
+            "labels": labels,
+            "known": uniform,
+            "valid": valid,
+            "sizes": sizes,
+        }
+        in_place = {"uppers": uppers, "near": state.near, "apart": state.apart}
+        of_warps = {"threads": WARPS * 32, "warps": WARPS}
+        uppers, near, apart = run("others", inputs, in_place=in_place, **of_warps, **has_cores)
+        ends = {"rows": tree.rows, "labels": labels, "near": near, "apart": apart}
+        inputs = {**ends, "uppers": uppers, "valid": valid}
+        (picked,) = run("picks", inputs, in_place={"picked": picked})
+        inputs = {**ends, "picked": picked, "valid": valid}
+        in_place = {"parents": parents, "edges": state.edges, "distances": state.distances}
+        parents, edges, distances = run("hooks", inputs, in_place=in_place)
         left = jnp.sum(parents == order, dtype=jnp.int32)
         components = state.components, left
         joined = _Round(*components, parents, labels, uniform, near, apart, edges, distances)

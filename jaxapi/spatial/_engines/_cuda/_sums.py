@@ -23,7 +23,9 @@ def running_sums(counts: Array) -> Array:
     sum_blocks = Kernel.of("sums", m=1, dtype=np.float32, blocks=1)
     sum_within_blocks = Kernel.of("sums", m=1, dtype=np.float32, blocks=0)
     totals_shape = jax.ShapeDtypeStruct((blocks,), jnp.int32)
-    (totals,) = launch(sum_blocks, blocks, THREADS, (counts, sizes), [totals_shape])
+    inputs = {"counts": counts, "sizes": sizes}
+    (totals,) = launch(sum_blocks, blocks, THREADS, inputs, {"totals": totals_shape})
     ends_shape = jax.ShapeDtypeStruct((size + 1,), jnp.int32)
-    (ends,) = launch(sum_within_blocks, blocks, THREADS, (counts, totals, sizes), [ends_shape])
+    inputs = {"counts": counts, "totals": totals, "sizes": sizes}
+    (ends,) = launch(sum_within_blocks, blocks, THREADS, inputs, {"ends": ends_shape})
     return ends
