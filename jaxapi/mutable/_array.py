@@ -1052,14 +1052,14 @@ class Array(Storage):
     def _changes_by_line(self, other: Any, by: Operator) -> bool:
         """Let an operator change what a mask selects, or a view of a part, where that may wait."""
         view = None if self._masked is not None else self._view
-        if self._masked is None and (view is None or not view.is_selection or by is POW):
+        part = None if view is None or not view.is_selection or by is POW else view.part
+        if self._masked is None and part is None:
             return False
         changed = _line_of_operator(self, other, by, False, self._module, may_be_new=True)
         if changed is None or changed.dtype != self.dtype:
             return False
-        if view is not None:
-            is_whole = changed.shape == self.shape
-            return is_whole and self._puts_line(view.owner, view.part, changed._pending, None)
+        if view is not None and part is not None:
+            return changed.shape == self.shape and self._puts_line(view.owner, part, changed._pending, None)
         self._check_writeable()
         self._masked = changed._masked
         return True
@@ -1127,8 +1127,6 @@ class Array(Storage):
         if selection is None or 0 in selection.shape:
             return False
         owner, selection = self._selection_in_owner(selection)
-        if owner._view is not None or owner._buffer is not None or owner._host is not None:
-            return False
         read: Any = (value, None)
         if type(value) is Array:
             if value._masked is not None:
@@ -1146,6 +1144,8 @@ class Array(Storage):
 
     def _puts_line(self, owner: Any, selection: Selection, new: Any, of_new: InArray | None) -> bool:
         """Let a write to a part of the array that owns the value wait; return False where it may not."""
+        if owner._view is not None or owner._host is not None:
+            return False
         self._check_writeable()
         is_wide = self._module == NUMPY or x64_mode()
         with owner._lock:
@@ -1661,7 +1661,7 @@ def _has_positions(key: Any) -> bool:
 def _at_positions(array: Array, layout: tuple, *positions: Array) -> Array:
     """Return what a key selects, whose arrays are apart."""
     remaining = iter(positions)
-    keys = []
+    keys: list[Any] = []
     for part in layout:
         if part == "array":
             keys.append(next(remaining)._value)

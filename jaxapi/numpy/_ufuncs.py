@@ -418,8 +418,9 @@ class ufunc:
         dtype does not hold raises OverflowError.
         """
         how = self._how_at
-        are_arrays = how is not None and type(a) is type(indices) is type(b) is Array
-        if are_arrays and is_recording() and a.dtype.kind in "iuf" and a._writes_at(indices, b, how):
+        are_arrays = type(a) is type(indices) is type(b) is Array
+        may_wait = are_arrays and is_recording() and a.dtype.kind in "iuf"
+        if may_wait and how is not None and a._writes_at(indices, b, how):
             return
         if type(b) in _WEAK_TYPES and isinstance(a, Array) and is_registered(a.dtype):
             dtypes = self._numpys.resolve_dtypes((a.dtype, type(b), None))
