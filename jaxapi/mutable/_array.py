@@ -35,7 +35,7 @@ from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
-from ._batches import LineProgram, Pending, attempt_by_kinds, is_recording, lend, note_reader
+from ._batches import LineProgram, Pending, attempt_by_kinds, is_recording, lend, note_reader, runs_at_once
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
 from ._capacity._slices import has_many_rows
@@ -184,10 +184,7 @@ def _line_of_operator(
     if type(function) is OfBase:
         return line_of_elements(function.of_base, (array,), module, may_be_new)
     operands = (other, array) if is_reflected else (array, other)
-    if type(function) is Elementwise:
-        return line_of_elements(function, operands, module, may_be_new)
-    product = _calls().of_arrays(function, module)
-    return line_of_call(product, operands, {}, is_wide=module == NUMPY or x64_mode())
+    return line_of_elements(function, operands, module, may_be_new) if type(function) is Elementwise else None
 
 
 def line_of_elements(
@@ -220,7 +217,7 @@ def line_of_elements(
     if made is None and may_be_new and isinstance(function, Elementwise):
         with mode_of(module):
             made = function.line_of_inputs(operands, tuple(layouts))
-    return None if made is None else wrap(made, module, is_scalar=not made.kind.shape)
+    return None if made is None else wrap(made, module, is_scalar=not made.shape)
 
 
 def _read_by_line(array: "Array") -> tuple[Any, InArray | None] | None:
@@ -1059,7 +1056,7 @@ class Array(Storage):
         if changed is None or changed.dtype != self.dtype:
             return False
         if view is not None and part is not None:
-            return changed.shape == self.shape and self._puts_line(view.owner, part, changed._pending, None)
+            return changed.shape == self.shape and self._puts_line(view.owner, part, changed._current, None)
         self._check_writeable()
         self._masked = changed._masked
         return True
@@ -1082,7 +1079,7 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
-        elif is_recording() and self._writes_line(key, value):
+        elif is_recording() and not runs_at_once() and self._writes_line(key, value):
             return
         with mode_of(self._module):
             self._write_by_jax(key, value)
@@ -1218,10 +1215,6 @@ class Array(Storage):
             if made is not None:
                 return made
         if by is MATMUL:
-            waiting = is_recording() and isinstance(other, Array)
-            made = _calls().call_on_values(function, operands, module, waits=True) if waiting else None
-            if made is not None:
-                return made
             values = [unwrap(x) for x in operands]
         else:
             values = [x._operand() if isinstance(x, Array) else x for x in operands]

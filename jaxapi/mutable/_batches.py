@@ -66,13 +66,13 @@ __all__ += [
     "of_rows",
     "run_all",
     "run_readers",
+    "runs_at_once",
     "takes_pending",
 ]
 
 _SHORTEST = 16  # lines that are run because a statement comes again
 _LONGEST = 100  # lines
 _MOST_BYTES = 2**28  # of the results of lines
-_MOST_WORK = 2**28  # products of numbers: those of more start while the host goes on
 LARGE = 2**25  # bytes of one result: its program takes longer than its call
 _LINES_KEPT = 4096
 _KINDS_KEPT = 4096
@@ -341,30 +341,29 @@ class LineProgram:
         "nbytes",
         "operand_kinds",
         "was_reused",
-        "work",
     )
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
         """Trace the program; the options stand at the places of its static arguments."""
         self._program = program
-        self._options = options
+        self._options = list(zip(sorted(program.static_argnums), options, strict=False))
         self.operand_kinds = kinds
         self.was_reused = False  # the program that uses the memory of its first operand was called
         structures = [kind.structure() for kind in kinds]
         traced = program.jitted().trace(*self.arguments(structures))
         made = traced.out_info
-        self.work = _work_of(traced.jaxpr)
         self.is_one = not isinstance(made, (list, tuple))
         results = [made] if self.is_one else made
         self.kinds = [kind_of(x.shape, x.dtype, x.weak_type) for x in results]
         self.nbytes = sum(math.prod(x.shape) * x.dtype.itemsize for x in results)
-        self.is_for_now = self.nbytes > LARGE or self.work > _MOST_WORK  # while the host goes on
+        # What takes long starts while the host goes on. For a product of matrices a GPU's library may choose
+        # another algorithm in another program.
+        self.is_for_now = self.nbytes > LARGE or _has_products(traced.jaxpr)
 
     def arguments(self, operands: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program, in their order."""
-        static = self._program.static_argnums
         arguments = list(operands)
-        for i, option in zip(sorted(static), self._options, strict=False):
+        for i, option in self._options:
             arguments.insert(i, option)
         return arguments
 
@@ -375,29 +374,26 @@ class LineProgram:
 
     def __call__(self, operands: Iterable[Any]) -> Any:
         """Run the program, and return its result, or a sequence of several."""
-        return self._program(*self.arguments(operands))
+        return self._program.of_arrays(*self.arguments(operands))
 
     def results(self, made: Any) -> Sequence[Any]:
         """Return what a run returned as a sequence."""
         return [made] if self.is_one else made
 
-    def returned(self, results: list["Pending"]) -> Any:
-        """Return what a call returns, of its results."""
+    def returned(self, results: Sequence[Any]) -> Any:
+        """Return what a call returns, of its results, which may be pending."""
         return results[0] if self.is_one else results
 
 
-def _work_of(jaxpr: Any) -> int:
-    """Return how many products of numbers there are in the products of matrices of a program."""
-    work = 0
+def _has_products(jaxpr: Any) -> bool:
+    """Whether a program multiplies matrices."""
     for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         if equation.primitive.name == "dot_general":
-            (axes, _), _ = equation.params["dimension_numbers"]
-            shape = equation.invars[0].aval.shape
-            work += equation.outvars[0].aval.size * math.prod(shape[axis] for axis in axes)
-        for inner in equation.params.values():
-            if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                work += _work_of(inner)
-    return work
+            return True
+        inner_programs = [x for x in equation.params.values() if hasattr(getattr(x, "jaxpr", x), "eqns")]
+        if any(map(_has_products, inner_programs)):
+            return True
+    return False
 
 
 class Line:
@@ -436,7 +432,6 @@ class _Batch:
         self.is_x64 = is_x64
         self.is_busy = False  # while a call is recorded
         self.is_running = False
-        self.has_products = False  # of matrices: a GPU may have another algorithm in another program
         self.has_rows = False
         self.lock = threading.RLock()
         # Whether the values of the batch before were asked for: else this one may be the end of a loop.
@@ -632,8 +627,6 @@ class _Batch:
         self._codes[id(code)] = code
         self._statements.add(statement)
         self._bytes += program.nbytes
-        if program.work:
-            self.has_products = True
         if None in operands:
             for i, operand in enumerate(operands):
                 if operand is None:
@@ -649,12 +642,9 @@ class _Batch:
         """Return what a program makes that runs now; None where who calls it knows what memory it may use."""
         if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
             return None
+        operands = map(self._value, args, program.operand_kinds)
         with _AS_IT_IS if x64_mode() is self.is_x64 else x64_as(self.is_x64):
-            made = program.results(program(map(self._value, args, program.operand_kinds)))
-        results = [Pending(kind) for kind in program.kinds]
-        for result, value in zip(results, made, strict=True):
-            result.finish(value)
-        return program.returned(results)
+            return program.returned(program.results(program(operands)))
 
     def _value(self, x: Any, kind: Kind) -> Any:
         """Return an operand of a program that runs now."""
@@ -682,7 +672,7 @@ class _Batch:
 
     def _finish(self, is_asked: bool) -> None:
         if self._run is None:
-            may_compile = not self.has_products and (self._is_round or not self.has_rows)
+            may_compile = self._is_round or not self.has_rows
             self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
         if self._is_as_now():
             self._run.finish()
@@ -710,6 +700,14 @@ class _Batch:
             _asked_at_once[code, instruction] = _AskedAtOnce(self._codes[code])
             if len(_asked_at_once) > _PLACES_KEPT:
                 _asked_at_once.popitem(last=False)
+
+
+def runs_at_once() -> bool:
+    """Whether nothing is waiting, and the user's program is at a statement that runs at once."""
+    batch = getattr(_local, "batch", None)
+    if not _asked_at_once or (batch is not None and batch.is_open and not batch.is_empty):
+        return False
+    return _runs_at_once(*_code_and_instruction(sys._getframe(1)))
 
 
 class _AskedAtOnce:

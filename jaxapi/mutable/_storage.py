@@ -16,7 +16,7 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded, run_readers
+from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded, run_readers, runs_at_once
 from ._capacity._rows import Buffer, Rows, rows_in, with_rows
 from ._faces import MUTABLE
 from ._masked import Masked, Memory
@@ -413,7 +413,8 @@ class Storage:
 
 def _replace_in(holder: Any, program, args) -> None:
     """Replace what an array or a buffer holds, in its memory if nobody else holds that."""
-    if getattr(program, "takes_pending", False) and is_recording() and _write_waits(holder, program, args):
+    may_wait = getattr(program, "takes_pending", False) and is_recording() and not runs_at_once()
+    if may_wait and _write_waits(holder, program, args):
         return
     args = [concrete(x) for x in args]
     value = holder._value

@@ -425,7 +425,7 @@ class _StatementProgram:
             return None
         return self._wrapped(contents)
 
-    def _wrapped(self, contents: list[Any]) -> Any:
+    def _wrapped(self, contents: Sequence[Any]) -> Any:
         """Return the results of the program as the function does."""
         if self._is_one:
             return array_of(contents[0], self._module, self._are_scalars[0])
@@ -438,12 +438,12 @@ class _CallProgram(LineProgram):
 
     __slots__ = ("_wrapped",)
 
-    def __init__(self, program: Any, kinds: tuple[Kind, ...], wrapped: Callable[[list[Any]], Any]):
+    def __init__(self, program: Any, kinds: tuple[Kind, ...], wrapped: Callable[[Sequence[Any]], Any]):
         """Trace the program; ``wrapped`` makes arrays of its results."""
         super().__init__(program, (), kinds)
         self._wrapped = wrapped
 
-    def returned(self, results: list[Pending]) -> Any:
+    def returned(self, results: Sequence[Any]) -> Any:
         return self._wrapped(results)
 
 
