@@ -739,7 +739,9 @@ def _kind_of_number(kind: type) -> Kind:
 def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
     """Raise NumPy's error for Python numbers that the dtypes of a program do not hold."""
     for x, kind in zip(args, kinds, strict=True):
-        if type(x) in _NUMBERS and not kind.weak_type:
+        if type(x) is int and kind.weak_type:
+            np.asarray(x, kind.dtype)
+        elif type(x) in _NUMBERS and not kind.weak_type:
             is_float_of_floats = type(x) is float and kind.dtype.kind == "f"
             if not is_float_of_floats:
                 np.asarray(x, kind.dtype)
