@@ -700,7 +700,8 @@ class _Batch:
 
     def _is_as_now(self) -> bool:
         """Whether the modes of JAX are those in which the lines were recorded."""
-        return is_recording() and x64_mode() is self.is_x64 and self.device in (None, default_device())
+        are_modes_same = x64_mode() is self.is_x64 and _takes_all_operands()
+        return is_recording() and are_modes_same and self.device in (None, default_device())
 
     def _note_if_alone(self) -> None:
         """Note a statement whose value was asked for before there was another one."""
@@ -759,12 +760,24 @@ def _default_device_as(device: Any) -> contextlib.AbstractContextManager[Any]:
 
 @contextlib.contextmanager
 def _unchecked() -> Iterator[None]:
-    """Return a context in which JAX checks no results, as when the lines were recorded."""
-    if not host_way.checks_programs():
+    """Return a context in which JAX checks no results and no operands, as when the lines were recorded."""
+    if not host_way.checks_programs() and _takes_all_operands():
         yield
         return
-    with jax.debug_nans(False), jax.debug_infs(False), jax.disable_jit(False):
+    with (
+        jax.debug_nans(False),
+        jax.debug_infs(False),
+        jax.disable_jit(False),
+        jax.numpy_rank_promotion("allow"),
+        jax.transfer_guard_host_to_device("allow"),
+    ):
         yield
+
+
+def _takes_all_operands() -> bool:
+    """Whether programs take operands of several numbers of axes, and numbers of the host."""
+    guard = jax.config.jax_transfer_guard_host_to_device
+    return jax.config.jax_numpy_rank_promotion == "allow" and guard is None
 
 
 def _code_and_instruction() -> tuple[types.CodeType, int]:

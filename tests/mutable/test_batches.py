@@ -821,6 +821,12 @@ def test_modes_of_jax_that_change():
         np.testing.assert_array_equal(np.asarray(before), [np.inf] * 3)
         with pytest.raises(FloatingPointError):
             (x - 1) / 0 * 0
+    shifted = mutable.asarray(np.arange(3), dtype="int32") + 123457
+    with jax.transfer_guard("disallow"):
+        np.testing.assert_array_equal(np.asarray(shifted), np.arange(3) + 123457)
+    rows = mutable.asarray(np.ones((2, 3))) * 2 + y
+    with jax.numpy_rank_promotion("raise"):
+        np.testing.assert_array_equal(np.asarray(rows), np.full((2, 3), 2.0) + [1, 2, 3])
 
 
 @several_devices
