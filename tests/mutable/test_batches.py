@@ -826,7 +826,7 @@ def test_modes_of_jax_that_change():
         np.testing.assert_array_equal(np.asarray(shifted), np.arange(3) + 123457)
     rows = mutable.asarray(np.ones((2, 3))) * 2 + y
     with jax.numpy_rank_promotion("raise"):
-        np.testing.assert_array_equal(np.asarray(rows), np.full((2, 3), 2.0) + [1, 2, 3])
+        np.testing.assert_array_equal(np.asarray(rows), np.arange(1, 4) + np.full((2, 3), 2.0))
 
 
 @several_devices
