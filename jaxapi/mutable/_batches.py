@@ -692,7 +692,8 @@ class _Batch:
 
     def _is_as_now(self) -> bool:
         """Whether the modes of JAX are those in which the lines were recorded."""
-        return is_recording() and x64_mode() is self.is_x64 and self.device in (None, default_device())
+        are_modes_same = x64_mode() is self.is_x64 and _takes_all_operands()
+        return is_recording() and are_modes_same and self.device in (None, default_device())
 
     def _note_statements(self) -> None:
         """Note statements of which the value was asked for before there were enough for a program."""
@@ -753,7 +754,9 @@ def _kind_of_number(kind: type) -> Kind:
 def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
     """Raise NumPy's error for Python numbers that the dtypes of a program do not hold."""
     for x, kind in zip(args, kinds, strict=True):
-        if type(x) in _NUMBERS and not kind.weak_type:
+        if type(x) is int and kind.weak_type:
+            np.asarray(x, kind.dtype)
+        elif type(x) in _NUMBERS and not kind.weak_type:
             is_float_of_floats = type(x) is float and kind.dtype.kind == "f"
             if not is_float_of_floats:
                 np.asarray(x, kind.dtype)
@@ -771,12 +774,24 @@ def _default_device_as(device: Any) -> contextlib.AbstractContextManager[Any]:
 
 @contextlib.contextmanager
 def _unchecked() -> Iterator[None]:
-    """Return a context in which JAX checks no results, as when the lines were recorded."""
-    if not host_way.checks_programs():
+    """Return a context in which JAX checks no results and no operands, as when the lines were recorded."""
+    if not host_way.checks_programs() and _takes_all_operands():
         yield
         return
-    with jax.debug_nans(False), jax.debug_infs(False), jax.disable_jit(False):
+    with (
+        jax.debug_nans(False),
+        jax.debug_infs(False),
+        jax.disable_jit(False),
+        jax.numpy_rank_promotion("allow"),
+        jax.transfer_guard_host_to_device("allow"),
+    ):
         yield
+
+
+def _takes_all_operands() -> bool:
+    """Whether programs take operands of several numbers of axes, and numbers of the host."""
+    guard = jax.config.jax_transfer_guard_host_to_device
+    return jax.config.jax_numpy_rank_promotion == "allow" and guard is None
 
 
 def _code_and_instruction(frame: Any) -> tuple[types.CodeType, int]:

@@ -233,7 +233,9 @@ class Elementwise:
             fits = array.dtype.kind in KINDS.get(type(x), "")
             return jaxapi.asarray(x, dtype=array.dtype) if fits else x
         if type(x) is int and array.dtype.kind in "iu":
-            np.asarray(x, array.dtype)
+            number = np.asarray(x, array.dtype)  # which raises
+            if x >= 2**63:  # which no argument of a program is
+                return number
         if type(x) is int and array.dtype.kind in "fc" and not -(2**63) <= x < 2**63:
             return float(x)
         # JAX raises to an int by other means than to a float

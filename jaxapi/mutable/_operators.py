@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import has_64_bits, x64_mode
+from .._core._dtypes import has_64_bits, native_dtype, x64_mode
 from .._interop import as_array
 from ._batches import concrete, lend, takes_pending
 from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, OfBase, may_raise, statement
@@ -68,6 +68,8 @@ class Operator:
             return as_array(list(x) if isinstance(x, range) else x)
         if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
             return x.astype(x.dtype.str)
+        if isinstance(x, np.ndarray) and not x.dtype.isnative:
+            return x.astype(native_dtype(x.dtype))
         return lend(x)
 
     def for_operand(self, other: Any, array: Any) -> "Operator":

@@ -470,6 +470,36 @@ def test_errors_are_those_of_the_statement():
     np.testing.assert_array_equal(np.asarray(x), np.full((3, 4), 2))
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_numbers_that_no_argument_of_a_program_is(waits):
+    huge = 2**63
+    with jaxapi.numpy.deferred(waits):
+        flags = jaxapi.numpy.asarray([True, False]) ^ False
+        with pytest.raises(OverflowError):
+            jaxapi.numpy.where(flags, flags, huge)
+        x = jaxapi.numpy.asarray([1, 0], dtype="uint64") * 1
+        x += huge
+        x[1:] -= huge - 1
+        x[x > 3] *= 2
+        with pytest.raises(OverflowError):
+            x += 2 * huge
+    np.testing.assert_array_equal(np.asarray(x), np.asarray([2, 1], "uint64"))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_integers_of_the_other_byte_order(waits):
+    host = np.arange(1, 4).astype(np.dtype("int32").newbyteorder())
+    with jaxapi.numpy.deferred(waits):
+        x = jaxapi.numpy.ones(3, dtype="float32") * np.float32(0.5)
+        made = [x + host, host - x, x**host, x // host]
+        x *= host
+    wanted = [0.5 + host, host - 0.5, 0.5**host, 0.5 // host]
+    for one, other in zip(made, wanted, strict=True):
+        assert one.dtype == np.float64
+        np.testing.assert_array_equal(np.asarray(one), other)
+    np.testing.assert_array_equal(np.asarray(x), np.float32(0.5) * host)
+
+
 def test_random_numbers_are_those_of_the_key():
     for _ in range(3):
         _batches._asked_at_once.clear()  # so that the statements wait each time
@@ -813,6 +843,12 @@ def test_modes_of_jax_that_change():
         np.testing.assert_array_equal(np.asarray(before), [np.inf] * 3)
         with pytest.raises(FloatingPointError):
             (x - 1) / 0 * 0
+    shifted = mutable.asarray(np.arange(3), dtype="int32") + 123457
+    with jax.transfer_guard("disallow"):
+        np.testing.assert_array_equal(np.asarray(shifted), np.arange(3) + 123457)
+    rows = mutable.asarray(np.ones((2, 3))) * 2 + y
+    with jax.numpy_rank_promotion("raise"):
+        np.testing.assert_array_equal(np.asarray(rows), np.arange(1, 4) + np.full((2, 3), 2.0))
 
 
 @several_devices
