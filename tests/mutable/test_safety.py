@@ -165,8 +165,9 @@ def test_an_interrupt_leaves_the_old_or_the_new_value():
             for repeat in range(13):
                 x = xp.zeros(n) + 0
                 if not repeat:
-                    for _ in range(3):
+                    for _ in range(6):  # some wait, and some run at once
                         write(x)
+                        np.asarray(x)
                     continue
                 with pytest.raises(Interrupt):
                     until_interrupted(write, x, rng.uniform(1e-5, 1e-3))
