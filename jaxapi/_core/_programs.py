@@ -58,26 +58,20 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
 
     @functools.wraps(function, updated=())
     def run(*args: Any, **kwargs: Any) -> Any:
+        nonlocal alone
         program = alone or jitted()
         if program is inside or in_a_trace():
             return inside(*args, **kwargs)
         args, kwargs = operands.on_device(args, kwargs)
-        return of_arrays(*args, **kwargs)
-
-    def of_arrays(*args: Any, **kwargs: Any) -> Any:
-        """Run outside of transformations, with arrays that are on the device."""
-        nonlocal alone
-        program = alone or jitted()
         try:
             return program(*args, **kwargs)
         except jax.errors.JaxRuntimeError as error:
-            if program is inside or "compile option" not in str(error):
+            if "compile option" not in str(error):
                 raise
             alone = inside  # by an XLA that has another set of options
             return inside(*args, **kwargs)
 
     static = options.get("static_argnums", ())
     run.jitted = jitted  # type: ignore[attr-defined]
-    run.of_arrays = of_arrays  # type: ignore[attr-defined]
     run.static_argnums = frozenset([static] if isinstance(static, int) else static)  # type: ignore[attr-defined]
     return run

@@ -374,7 +374,7 @@ class LineProgram:
 
     def __call__(self, operands: Iterable[Any]) -> Any:
         """Run the program, and return its result, or a sequence of several."""
-        return self._program.of_arrays(*self.arguments(operands))
+        return self._program(*self.arguments(operands))
 
     def results(self, made: Any) -> Sequence[Any]:
         """Return what a run returned as a sequence."""
