@@ -169,7 +169,7 @@ def thorough(session):
     """Run all tests on the oldest and the newest Python found; arguments pick some.
 
     The newest compiles with XLA's optimizations, as users do, and runs arrays that can be assigned to with
-    statements that wait, too. The oldest has a JAX with which tests compile without, and fails dear tests
+    statements that run at once, too. The oldest has a JAX with which tests compile without, and fails dear tests
     that have no mark, which shows where nothing was compiled before.
     """
     install_tests(session)
@@ -180,8 +180,8 @@ def thorough(session):
     else:
         run_parts(session, *options, optimized=is_newest)
         if is_newest:
-            session.log("statements that wait")
-            environment = {"JAXAPI_DEFERRED": "1", "JAXAPI_TESTS_UNOPTIMIZED": "1"}
+            session.log("statements that run at once")
+            environment = {"JAXAPI_DEFERRED": "0", "JAXAPI_TESTS_UNOPTIMIZED": "1"}
             pytest(session, "--quick", "tests/mutable", "tests/numpy", **environment)
 
 
