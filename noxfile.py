@@ -169,8 +169,8 @@ def thorough(session):
     """Run all tests on the oldest and the newest Python found; arguments pick some.
 
     The newest compiles with XLA's optimizations, as users do, and runs arrays that can be assigned to with
-    statements that run at once, too. The oldest has a JAX with which tests compile without, and fails dear tests
-    that have no mark, which shows where nothing was compiled before.
+    statements that run at once, too. The oldest has a JAX with which tests compile without, and fails dear
+    tests that have no mark, which shows where nothing was compiled before.
     """
     install_tests(session)
     is_newest = session.python == PYTHONS[-1]
