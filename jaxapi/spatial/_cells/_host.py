@@ -17,6 +17,7 @@ from .._scipy._reach import beyond, longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
+from ._images import Box, Extent, across_of, box_in_reach, with_clouds, wrapped_points
 from ._lattice import first_number, lattice_of
 from ._neighbor_list import (
     NeighborList,
@@ -81,7 +82,7 @@ class WrappedQueries(NamedTuple):
     turns: np.ndarray  # (q, P), nan for a query that is not finite
     fractions: np.ndarray  # (q, P)
     heights: np.ndarray  # (q, P)
-    across: np.ndarray  # (q, m) their part orthogonal to the periodic vectors, before they are brought nearer
+    across: np.ndarray  # (q, m) their part orthogonal to the periodic vectors
     is_far: np.ndarray  # (q,) whether a query was brought nearer, for the spacing of the clouds
     ids: Any  # (q,), or None without clouds
 
@@ -114,10 +115,7 @@ class HostImages:
     points_as_queries: WrappedQueries  # (rows,); those that are no points find nothing
     is_point: np.ndarray  # (rows,) whether a row counts and is finite
     point_rows: np.ndarray  # rows of the points: numbers in the tree are numbers of these
-    lowest: np.ndarray  # (P,) of the points' fractions
-    highest: np.ndarray  # (P,)
-    lowest_across: np.ndarray  # (m,) of their parts orthogonal to the periodic vectors
-    highest_across: np.ndarray  # (m,)
+    extent: Extent  # of the points
     size: float  # at least the coordinates within the cell, and the lengths of its vectors
     largest: float  # of the size and the coordinates as they were given
     cell_turns: np.ndarray  # (rows, m) int32, in the cell's own vectors
@@ -140,12 +138,7 @@ class HostImages:
         is_point = as_queries.is_finite
         self.is_point = is_point
         self.point_rows = np.flatnonzero(is_point)
-        fractions = as_queries.fractions[is_point]
-        self.lowest = fractions.min(axis=0, initial=np.inf)
-        self.highest = fractions.max(axis=0, initial=-np.inf)
-        across = as_queries.across[is_point]
-        self.lowest_across = across.min(axis=0, initial=np.inf)
-        self.highest_across = across.max(axis=0, initial=-np.inf)
+        self.extent = Extent.of(as_queries.fractions, as_queries.across, is_point, np)
         # A cell that is not finite has no points.
         self.size = np.abs(as_queries.inside[is_point]).max(initial=0.0) + np.abs(vectors).sum(initial=0.0)
         self.largest = max(self.size, np.abs(as_queries.given[is_point]).max(initial=0.0))
@@ -154,7 +147,7 @@ class HostImages:
         self.has_turns = bool(self.cell_turns.any())
         self.spacing = math.ldexp(1.0, math.frexp(self.size or 1.0)[1] + SPACING_EXPONENT)
         inside = np.where(is_point[:, None], as_queries.inside, np.nan)
-        self.trees = SciPyTrees(self._with_clouds(inside, points.ids), self.n, None, options)
+        self.trees = SciPyTrees(with_clouds(inside, points.ids, self.spacing, np), self.n, None, options)
 
     def queries(self, queries: ImageQueries) -> WrappedQueries:
         """Return queries wrapped into the cell.
@@ -167,69 +160,35 @@ class HostImages:
             return wrapped
         far = math.ldexp(self.size or 1.0, FAR_EXPONENT)
         is_far = (np.abs(wrapped.inside) > far).any(axis=1)
-        return wrapped._replace(inside=np.clip(wrapped.inside, -far, far), is_far=is_far)
+        inside = np.clip(wrapped.inside, -far, far)
+        # How far they were off the plane of the vectors leaves nothing out.
+        across = np.where(is_far[:, None], self.extent.lowest_across, wrapped.across)
+        return wrapped._replace(inside=inside, across=across, is_far=is_far)
 
     def _wrapped(self, queries: ImageQueries) -> WrappedQueries:
         x = np.asarray(queries.x, np.float64)
-        lattice = self._lattice_of_clouds(queries.ids)
         with np.errstate(all="ignore"):
-            wrapped = lattice.wrapped(x, np)
-        turns = wrapped.turns
-        if lattice.has_axes:
-            has_cell = (queries.ids >= 0) & (queries.ids < len(self.cell))
-            turns = np.where(has_cell[:, None], turns, np.nan)
-        heights = np.broadcast_to(lattice.heights, wrapped.fractions.shape)
-        with np.errstate(all="ignore"):
-            # Twice, as what is left after the first time is rounded to the digits of the whole.
-            across = wrapped.inside - lattice.steps(wrapped.fractions)
-            across = across - lattice.steps(_along(across, lattice))
+            (inside, turns, fractions), lattice = wrapped_points(x, queries.ids, self.lattice, np)
+            across = across_of(inside, fractions, lattice)
+        heights = np.broadcast_to(lattice.heights, fractions.shape)
         is_far = np.zeros(len(x), bool)
-        return WrappedQueries(
-            x, wrapped.inside, turns, wrapped.fractions, heights, across, is_far, queries.ids
-        )
-
-    def _with_clouds(self, x, ids) -> np.ndarray:
-        """Return points with one coordinate more, by which clouds are far from each other."""
-        if ids is None:
-            return x
-        return np.concatenate([x, (np.asarray(ids, np.float64) * self.spacing)[:, None]], axis=1)
+        return WrappedQueries(x, inside, turns, fractions, heights, across, is_far, queries.ids)
 
     # --- queries that are moved -------------------------------------------------------------------------
 
-    def _shift_ranges(self, queries: WrappedQueries, reach, p: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and greatest shift (q, P) of images within reach (q,).
-
-        A query that reaches none has a least that is greater than the greatest.
-        """
+    def _boxes_in_reach(self, queries: WrappedQueries, reach, p: float) -> Box:
+        """Return the shifts (q, P) of images within reach (q,)."""
         reach = reach * euclidean_factor(self.m, p)
-        is_reaching = queries.is_finite & (reach >= 0)
-        if len(self.lowest):
-            is_reaching &= reach < np.inf
-        if 0 < len(self.lowest) < self.m:
-            # What a query is off the plane of the vectors leaves less of its reach for shifts along them.
-            gap = np.maximum(self.lowest_across - queries.across, queries.across - self.highest_across)
-            gap = np.linalg.norm(np.maximum(gap, 0), axis=1)
-            gap = np.where(queries.is_far, 0, gap)  # was brought nearer, as the reach was
-            gap = np.maximum(gap * (1 - ROUNDING) - self._rounding(queries), 0)
-            is_reaching &= gap <= reach
-            reach = np.where(is_reaching, reach, 0)
-            gap = np.where(is_reaching, gap, 0)  # infinite where there are no points
-            reach = np.sqrt(np.maximum(reach - gap, 0)) * np.sqrt(reach + gap)
         with np.errstate(all="ignore"):
-            span = np.where(is_reaching, reach, 0)[:, None] / queries.heights * (1 + 1e-9) + 1e-9
-            low = np.ceil(queries.fractions - span - self.highest)
-            high = np.floor(queries.fractions + span - self.lowest)
-        is_range = is_reaching[:, None] & np.isfinite(low) & np.isfinite(high)
-        return np.where(is_range, low, 1.0), np.where(is_range, high, 0.0)
+            return box_in_reach(self.extent, queries, reach, self._rounding(queries), np)
 
-    def _pieces(self, queries: WrappedQueries, low, high) -> Iterator[MovedQueries]:
-        """Yield the queries moved by all shifts from the least to the greatest, as many at a time as fit.
+    def _pieces(self, queries: WrappedQueries, boxes: Box) -> Iterator[MovedQueries]:
+        """Yield the queries moved by all shifts of their boxes (q, P), as many at a time as fit.
 
         Those of a query that are more than that follow each other in several pieces.
         """
-        sizes = np.maximum(high - low + 1, 0)
-        totals = sizes.prod(axis=1)
-        if not low.shape[1]:
+        totals = boxes.total
+        if not self.lattice.vector_count:
             totals = (np.isfinite(queries.inside).all(axis=1)).astype(np.float64)
         most = totals.max(initial=0)
         if most >= MOST_IMAGES:
@@ -249,12 +208,7 @@ class HostImages:
                 of_piece = np.searchsorted(stops, number, side="right")
                 query = start + of_piece
                 number -= (stops - totals[start:stop])[of_piece]
-                shift = np.empty((len(query), low.shape[1]))
-                for axis in range(low.shape[1] - 1, -1, -1):
-                    size = sizes[query, axis].astype(np.int64)
-                    shift[:, axis] = low[query, axis] + number % size
-                    number = number // size
-                yield self._moved(queries, query, shift)
+                yield self._moved(queries, query, boxes.of(query).shift(number, np))
 
     def _moved(self, queries: WrappedQueries, query, shift) -> MovedQueries:
         x = queries.inside[query]
@@ -263,7 +217,7 @@ class HostImages:
         if shift.shape[1]:
             x = x - lattice.steps(shift)
         cell_shift = lattice.of_cell(shift + queries.turns[query], self.periodic, np)
-        return MovedQueries(query, shift, cell_shift, self._with_clouds(x, ids))
+        return MovedQueries(query, shift, cell_shift, with_clouds(x, ids, self.spacing, np))
 
     def _lattice_of_clouds(self, ids):
         if not self.lattice.has_axes:
@@ -339,8 +293,7 @@ class HostImages:
         """
         radius = longest_within(radius)
         reach = self._reach(queries, radius)
-        low, high = self._shift_ranges(queries, reach, search.p)
-        for moved in self._pieces(queries, low, high):
+        for moved in self._pieces(queries, self._boxes_in_reach(queries, reach, search.p)):
             for part in self._parts(moved, reach, search):
                 yield self._neighbors_within(queries, moved.of(part), radius, reach, search)
 
@@ -420,7 +373,7 @@ class HostImages:
         """
         points = self.points_as_queries.of(self.point_rows)
         radius = np.broadcast_to(longest_within(radius), self.rows)[self.point_rows]
-        if len(self.lowest):
+        if self.lattice.vector_count:
             radius = np.where(radius < np.inf, radius, -1.0)  # a program cannot refuse an infinite radius
         reach = self._reach(points, radius)
         if not (reach >= 0).any():
@@ -430,7 +383,7 @@ class HostImages:
             np.arange(len(points.given)),
             np.zeros(points.turns.shape),
             self.cell_turns[self.point_rows],
-            self._with_clouds(points.inside, points.ids),
+            with_clouds(points.inside, points.ids, self.spacing, np),
         )
         parts = self._parts(unmoved, reach, search)
         if len(parts) == 1:
@@ -444,12 +397,11 @@ class HostImages:
                 is_later = image < number
                 unmeasured = UnmeasuredPairs(image[is_later], self.point_rows[number[is_later]])
                 yield self._pairs_within(points, unmoved, unmeasured, radius, search)
-        low, high = self._shift_ranges(points, reach, search.p)
-        with_shifts = np.flatnonzero(((low < 0) | (high > 0)).any(axis=1))
-        low = low[with_shifts]
-        high = high[with_shifts]
-        low[:, :1] = np.maximum(low[:, :1], 0)  # no shift of the other side
-        for moved in self._pieces(points.of(with_shifts), low, high):
+        boxes = self._boxes_in_reach(points, reach, search.p)
+        with_shifts = np.flatnonzero(((boxes.low < 0) | (boxes.high > 0)).any(axis=1))
+        boxes = boxes.of(with_shifts)
+        boxes.low[:, :1] = np.maximum(boxes.low[:, :1], 0)  # no shift of the other side
+        for moved in self._pieces(points.of(with_shifts), boxes):
             moved = moved._replace(query=with_shifts[moved.query]).of(first_number(moved.shift, np) > 0)
             for part in self._parts(moved, reach, search):
                 images = moved.of(part)
@@ -493,7 +445,7 @@ class HostImages:
     def _reaching_rows(self, radius) -> np.ndarray:
         """Return the rows of the points within whose radius there is something: the point itself."""
         is_reaching = np.broadcast_to(np.asarray(radius) >= 0, self.rows)
-        if len(self.lowest):
+        if self.lattice.vector_count:
             is_reaching = is_reaching & (np.asarray(radius) < np.inf)
         return np.flatnonzero(is_reaching & self.is_point)
 
@@ -521,16 +473,14 @@ class HostImages:
         query_count = len(queries.given)
         point_count = max(self.trees.size, 1)
         column_count = min(min(k, point_count) + 1, point_count)
-        no_shifts = np.zeros((query_count, len(self.lowest)))
+        no_shifts = np.zeros((query_count, self.lattice.vector_count))
         unmoved = self._moved(queries, np.arange(query_count), no_shifts)
         distances, rows = self._nearest_of_tree(unmoved, np.inf, column_count, search)
         next_distance = distances[:, k] if column_count > k else np.full(query_count, np.inf)
         reach = np.minimum(self._kth_distance(queries, distances, bound, k, search), bound)
         reach = reach * (1 + ROUNDING) + self._rounding(queries)
-        low, high = self._shift_ranges(queries, reach, search.p)
-        needs_no_shift = np.ones(query_count, bool)
-        if len(self.lowest):
-            needs_no_shift = ((low >= 0) & (high <= 0)).all(axis=1)
+        boxes = self._boxes_in_reach(queries, reach, search.p)
+        needs_no_shift = ((boxes.low >= 0) & (boxes.high <= 0)).all(axis=1)
         with_no_shift = unmoved.of(needs_no_shift)
         pieces = [
             self._same_cloud_neighbors(
@@ -538,7 +488,7 @@ class HostImages:
             )
         ]
         with_shifts = np.flatnonzero(~needs_no_shift)
-        for moved in self._pieces(queries.of(with_shifts), low[with_shifts], high[with_shifts]):
+        for moved in self._pieces(queries.of(with_shifts), boxes.of(with_shifts)):
             moved = moved._replace(query=with_shifts[moved.query])
             distances, rows = self._nearest_of_tree(moved, reach[moved.query], column_count, search)
             if column_count > k:
@@ -595,14 +545,14 @@ class HostImages:
             longer = self.m ** (1 / search.p) if self._tree_search(search).p != search.p else 1.0
             reach = np.where(is_neighbor[:, k - 1], longer * distances[:, k - 1], np.inf)
         needs_images = (np.minimum(reach, bound) == np.inf) & (neighbor_count > 0)
-        if len(self.lowest) and needs_images.any():
+        if self.lattice.vector_count and needs_images.any():
             numbers = np.flatnonzero(needs_images)
             few = queries.of(numbers)
             image_count = int((-(-k // neighbor_count[numbers])).max())
             extent = _box_of(few.heights.min(axis=0), image_count)
-            low = np.broadcast_to(-extent, (len(numbers), len(extent)))
+            around = np.broadcast_to(extent, (len(numbers), len(extent)))
             pieces = [no_neighbors(self.m)]
-            for moved in self._pieces(few, low, -low):
+            for moved in self._pieces(few, Box(-around, around)):
                 image_distances, rows = self._nearest_of_tree(moved, np.inf, distances.shape[1], search)
                 pieces.append(self._same_cloud_neighbors(few, moved, image_distances, rows, search))
             near = concatenated(pieces).in_order()
@@ -627,8 +577,7 @@ class HostImages:
         reach = largest * (1 + ROUNDING) + self._rounding(queries)
         if self.ids is not None:
             reach = np.minimum(reach, self.spacing / 4)
-        low, high = self._shift_ranges(queries, reach, search.p)
-        for moved in self._pieces(queries, low, high):
+        for moved in self._pieces(queries, self._boxes_in_reach(queries, reach, search.p)):
             _, image = np.unique(moved.shift, axis=0, return_inverse=True)
             order = np.argsort(image, kind="stable")
             for numbers in np.split(order, np.flatnonzero(np.diff(image[order])) + 1):
@@ -723,11 +672,6 @@ def _lengths(columns, p: float) -> np.ndarray:
         return np.linalg.norm(columns, ord=p, axis=0)
     largest = np.abs(columns).max(axis=0)  # powers of small differences vanish
     return largest * np.linalg.norm(columns / np.where(largest > 0, largest, 1), ord=p, axis=0)
-
-
-def _along(x, lattice) -> np.ndarray:
-    """Return the coordinates (q, P) of vectors (q, m) along those of the lattice."""
-    return np.einsum("...m,...mp->...p", x, lattice.inverse)
 
 
 def _box_of(heights, images: int) -> np.ndarray:

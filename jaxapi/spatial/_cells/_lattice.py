@@ -40,6 +40,11 @@ class Lattice(NamedTuple):
     heights: Any  # (..., P) distances between neighboring planes, not finite where the lattice is singular
 
     @property
+    def vector_count(self) -> int:
+        """How many vectors there are, P."""
+        return self.vectors.shape[-2]
+
+    @property
     def has_axes(self) -> bool:
         """Whether there are several lattices."""
         return self.vectors.ndim > 2
@@ -56,18 +61,22 @@ class Lattice(NamedTuple):
         """Return the vectors (..., m) of numbers (..., P) of the lattice's vectors."""
         return _product(shifts, self.vectors)
 
+    def fractions(self, x):
+        """Return the coordinates (..., P) of vectors (..., m) along the lattice's vectors."""
+        return _product(x, self.inverse)
+
     def wrapped(self, x, xp) -> Wrapped:
         """Return points (..., m) wrapped into the cell of the reduced vectors.
 
         Turns are nan for a point so far away that int32 cannot count the cells up to it.
         """
-        turns = xp.floor(_product(x, self.inverse))
+        turns = xp.floor(self.fractions(x))
         cell_turns = _product(turns, self.combination)
         largest = xp.maximum(xp.abs(turns), xp.abs(cell_turns))
         is_near = (largest < MOST_TURNS).all(axis=-1, keepdims=True)
         turns = xp.where(is_near, turns, xp.nan)
         inside = x - self.steps(turns) if self.vectors.shape[-2] else x
-        return Wrapped(inside, turns, _product(inside, self.inverse))
+        return Wrapped(inside, turns, self.fractions(inside))
 
     def are_countable(self, shifts, xp):
         """Tell whether int32 counts shifts up to these (..., P) in the cell's own vectors."""

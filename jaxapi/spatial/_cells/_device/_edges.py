@@ -37,7 +37,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     tree = slot_queries.tree
     metric = TreeMetric(search.p)
     slot_count = tree.points.shape[1]
-    vector_count = len(images.lowest)
+    vector_count = images.lattice.vector_count
 
     def searched(places: Places) -> Places:
         if relation is not Relation.LATER:

@@ -14,6 +14,7 @@ from ..._search import Search
 from ..._tree._build import scale_of_box, tree_size
 from ..._tree._powers_of_two import exponent_of, power_of_two
 from ..._tree._tree import Tree
+from .._images import Extent, across_of, with_clouds, wrapped_points
 from .._lattice import Lattice, lattice_of
 from .._points import FAR_EXPONENT, ROUNDING, SPACING_EXPONENT, ImagePoints, ImageQueries
 from .._slopes import ImageRows, lengths_of, vectors_to
@@ -22,7 +23,6 @@ __all__ = [
     "Images",
     "RadiusBounds",
     "WrappedQueries",
-    "across_of",
     "cell_shifts",
     "images_and_queries",
     "images_of",
@@ -65,6 +65,21 @@ class WrappedQueries(NamedTuple):
     inside_length: Array  # (q,) the largest coordinate within the cell, before it was brought nearer
     rounding: Array  # (q,) by how much a distance from the query, as it was given, may be rounded
 
+    @property
+    def is_finite(self) -> Array:
+        """Whether each query (q,) is finite, and so are its turns."""
+        return jnp.isfinite(self.inside).all(axis=1)
+
+    @property
+    def heights(self) -> Array:
+        """The distances (..., P) between neighboring planes of the lattice."""
+        return self.lattice.heights
+
+    @property
+    def across(self) -> Array:
+        """The part (q, m) of each query that is orthogonal to the vectors of the lattice."""
+        return across_of(self.inside[:, : self.lattice.vectors.shape[-1]], self.fractions, self.lattice)
+
     def of(self, rows) -> "WrappedQueries":
         """Return some of the queries."""
         return WrappedQueries(
@@ -86,10 +101,7 @@ class Images(NamedTuple):
     tree: Tree  # over the points of one cell
     as_queries: WrappedQueries  # the points as queries
     lattice: Lattice
-    lowest: Array  # (P,) of the fractions of the points
-    highest: Array  # (P,)
-    lowest_across: Array  # (m,) of what the points are away from the plane of the vectors
-    highest_across: Array  # (m,)
+    extent: Extent  # of the points
     size: Array  # () of coordinates and of vectors of the lattice
     spacing: Array  # () between clouds
 
@@ -109,20 +121,9 @@ def images_of(points: ImagePoints, periodic: tuple[bool, ...], search: Search) -
     data = jnp.where(jnp.arange(rows, dtype=np.int32)[:, None] < points.n, data, jnp.nan)
     cell = jnp.eye(m, dtype=np.float64) if points.cell is None else points.cell.astype(np.float64)
     lattice = lattice_of(cell, periodic, jnp)
-    x, turns, fractions, lattices = _wrapped_points(data, points.ids, lattice)
+    (x, turns, fractions), lattices = wrapped_points(data, points.ids, lattice, jnp)
     is_point = jnp.isfinite(x).all(axis=1) & jnp.isfinite(turns).all(axis=1)
-
-    def lowest_of_points(values):
-        return jnp.where(is_point[:, None], values, jnp.inf).min(axis=0, initial=jnp.inf)
-
-    def highest_of_points(values):
-        return jnp.where(is_point[:, None], values, -jnp.inf).max(axis=0, initial=-jnp.inf)
-
-    lowest = lowest_of_points(fractions)
-    highest = highest_of_points(fractions)
-    across = across_of(x, fractions, lattices)
-    lowest_across = lowest_of_points(across)
-    highest_across = highest_of_points(across)
+    extent = Extent.of(fractions, across_of(x, fractions, lattices), is_point, jnp)
     largest = jnp.max(jnp.where(is_point[:, None], jnp.abs(x), 0), initial=0)
     vectors = jnp.where(jnp.isfinite(lattice.vectors), jnp.abs(lattice.vectors), 0)
     vectors = jnp.max(vectors.sum(axis=(-2, -1)), initial=0)
@@ -136,34 +137,16 @@ def images_of(points: ImagePoints, periodic: tuple[bool, ...], search: Search) -
     as_queries = WrappedQueries(
         x, turns, fractions, lattices, points.ids, jnp.zeros(rows, bool), inside_length, rounding
     )
-    extent = 2 * size
+    reach = 2 * size
     if points.ids is not None:
-        as_queries = as_queries._replace(inside=_with_clouds(x, points.ids, spacing))
+        as_queries = as_queries._replace(inside=with_clouds(x, points.ids, spacing, jnp))
         largest_id = jnp.max(jnp.abs(points.ids.astype(np.float64)), initial=0)
-        extent = jnp.maximum(extent, largest_id * spacing)
-    corner = jnp.broadcast_to(extent, as_queries.inside.shape[1:])
+        reach = jnp.maximum(reach, largest_id * spacing)
+    corner = jnp.broadcast_to(reach, as_queries.inside.shape[1:])
     extra_rows = tree_size(*as_queries.inside.shape) - rows
     padded = jnp.pad(as_queries.inside, ((0, extra_rows), (0, 0)))
     tree = search.engine.build(padded, jnp.asarray(points.n, np.int32), scale_of_box(-corner, corner))
-    return Images(
-        points, tree, as_queries, lattice, lowest, highest, lowest_across, highest_across, size, spacing
-    )
-
-
-def _wrapped_points(x, ids, lattice: Lattice):
-    """Return points wrapped into the cell, turns, fractions, and the lattice of all or of each point."""
-    if not lattice.has_axes:
-        return *lattice.wrapped(x, jnp), lattice
-    cloud_count = lattice.vectors.shape[0]
-    lattices = lattice.of_clouds(jnp.clip(ids, 0, cloud_count - 1))
-    inside, turns, fractions = lattices.wrapped(x, jnp)
-    has_cell = (ids >= 0) & (ids < cloud_count)
-    return inside, jnp.where(has_cell[:, None], turns, jnp.nan), fractions, lattices
-
-
-def _with_clouds(x, ids, spacing):
-    """Return points with one coordinate more, by which clouds are far from each other."""
-    return jnp.concatenate([x, (ids.astype(np.float64) * spacing)[:, None]], axis=1)
+    return Images(points, tree, as_queries, lattice, extent, size, spacing)
 
 
 def _wrapped_queries(images: Images, queries: ImageQueries) -> WrappedQueries:
@@ -173,7 +156,7 @@ def _wrapped_queries(images: Images, queries: ImageQueries) -> WrappedQueries:
     From there, too, all points of a cloud are equally near, to the last bit.
     """
     x = queries.x.astype(np.float64)
-    inside, turns, fractions, lattices = _wrapped_points(x, queries.ids, images.lattice)
+    (inside, turns, fractions), lattices = wrapped_points(x, queries.ids, images.lattice, jnp)
     is_finite = (jnp.isfinite(inside) & jnp.isfinite(x)).all(axis=1) & jnp.isfinite(turns).all(axis=1)
     inside_length = jnp.abs(inside).max(axis=1, initial=0)
     rounding = ROUNDING * jnp.where(is_finite, jnp.abs(x).max(axis=1, initial=0), 0)
@@ -183,7 +166,7 @@ def _wrapped_queries(images: Images, queries: ImageQueries) -> WrappedQueries:
         far = images.size * 2.0**FAR_EXPONENT
         is_far = is_finite & (inside_length > far)
         inside = jnp.clip(inside, -far, far)
-        inside = _with_clouds(inside, queries.ids, images.spacing)
+        inside = with_clouds(inside, queries.ids, images.spacing, jnp)
     inside = jnp.where(is_finite[:, None], inside, jnp.nan)
     return WrappedQueries(inside, turns, fractions, lattices, queries.ids, is_far, inside_length, rounding)
 
@@ -194,11 +177,6 @@ def images_and_queries(points: ImagePoints, queries: ImageQueries | None, period
     if queries is None:
         return images, images.as_queries
     return images, _wrapped_queries(images, queries)
-
-
-def across_of(x, fractions, lattice: Lattice) -> Array:
-    """Return the part of points (q, m) that is orthogonal to the vectors of the lattice."""
-    return x - lattice.steps(fractions) if fractions.shape[1] else x
 
 
 def radii_of(images: Images, queries: WrappedQueries, radius) -> Array:

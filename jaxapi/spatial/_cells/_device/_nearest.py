@@ -14,10 +14,11 @@ from ..._every_pair import beyond
 from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Limits
+from .._images import Box
 from .._points import ROUNDING, ImagePoints, ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch, tied_reach_of
 from ._images import images_and_queries, in_float64, rounding_of
-from ._places import Box, box_within
+from ._places import boxes_within
 
 __all__ = ["nearest"]
 
@@ -39,7 +40,7 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     rounding = rounding_of(images, wrapped)
     n = points.n
     point_count = max(min(k, len(points.data)), 1)  # of an image that are looked at
-    vector_count = len(images.lowest)
+    vector_count = images.lattice.vector_count
     heights = wrapped.lattice.heights
     heights = jnp.where(jnp.isfinite(heights), heights, 1.0)
     if heights.ndim > 1:
@@ -75,13 +76,13 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
         last_distance = jnp.minimum(neighbors.distances[:, -1], bound)
         misses_some = (neighbors.distances[:, 0] < jnp.inf) & (last_distance == jnp.inf)
         grown = _grown(done.high, heights)
-        box = box_within(images, wrapped, last_distance, search.p).of_all()
-        box = done.with_those_of(_where(box.total > 0, box, done))
+        box = boxes_within(images, wrapped, last_distance, search.p).of_all(jnp)
+        box = done.with_those_of(_where(box.total > 0, box, done), jnp)
         return _where(misses_some.any(), Box(-grown, grown), box)
 
     def step(state):
         number, box, done, neighbors = state
-        shift = box.shift(number)
+        shift = box.shift(number, jnp)
 
         def search_shift(neighbors):
             return search_image(shift, neighbors)

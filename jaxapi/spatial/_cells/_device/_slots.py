@@ -14,10 +14,11 @@ from ..._tree._metric import TreeMetric
 from ..._tree._queries import RadiusQueries, Relation, radius_bound
 from ..._tree._scaling import with_room_for_powers
 from ..._tree._tree import Tree
+from .._images import Box
 from .._points import ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch, with_all_within
 from ._images import Images, RadiusBounds, radii_of, radius_bounds, where_active
-from ._places import Box, Places, box_within
+from ._places import Places, boxes_within
 
 __all__ = ["SlotQueries", "slot_queries_of"]
 
@@ -105,10 +106,10 @@ class SlotQueries(NamedTuple):
 def slot_queries_of(images: Images, tree: Tree, radius, periodic, search: Search) -> SlotQueries:
     """Return the slots of a tree over the points as queries."""
     bounds = radius_bounds(images, images.as_queries, radii_of(images, images.as_queries, radius))
-    boxes = box_within(images, images.as_queries, bounds.outer, search.p)
+    boxes = boxes_within(images, images.as_queries, bounds.outer, search.p)
     rows = jnp.minimum(tree.rows, max(len(images.points.data) - 1, 0))
     is_point = jnp.isfinite(tree.points[0])
-    box = boxes.of_all()
+    box = boxes.of_all(jnp)
     cell_count = jnp.maximum(jnp.abs(box.low), jnp.abs(box.high)).max(initial=0) + 1
     corner = jnp.broadcast_to(images.size * cell_count, (1, tree.points.shape[0]))
     tree = with_room_for_powers(tree, search.p, jnp.concatenate([corner, -corner]))
@@ -121,6 +122,5 @@ def slot_queries_of(images: Images, tree: Tree, radius, periodic, search: Search
     given = ImageQueries(images.points.data[rows], ids)
     image_search = ImageSearch(images, images.as_queries.of(rows), given, periodic, search)
     bounds_of_slots = RadiusBounds(bound_of(bounds.inner), bound_of(bounds.outer))
-    is_in_box = is_point[:, None]
-    boxes = Box(jnp.where(is_in_box, boxes.low[rows], 1.0), jnp.where(is_in_box, boxes.high[rows], 0.0))
+    boxes = boxes.of(rows).where(is_point, jnp)
     return SlotQueries(tree, image_search, longest_within(radius), bounds_of_slots, boxes)

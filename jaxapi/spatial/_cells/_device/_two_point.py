@@ -11,7 +11,7 @@ from ..._tree._metric import TreeMetric
 from .._points import ROUNDING, ImagePoints, ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch
 from ._images import images_and_queries, in_float64, radii_of, radius_bounds, rounding_of
-from ._places import box_within, over_shifts
+from ._places import boxes_within, over_shifts
 
 __all__ = ["two_point"]
 
@@ -29,7 +29,7 @@ def two_point(
     image_search = ImageSearch(images, wrapped, queries, periodic, search)
     largest = jnp.broadcast_to(jnp.max(radii, initial=-1.0, where=radii >= 0), len(wrapped.inside))
     outer = radius_bounds(images, wrapped, radii_of(images, wrapped, largest)).outer
-    boxes = box_within(images, wrapped, outer, search.p)
+    boxes = boxes_within(images, wrapped, outer, search.p)
     rounding = jnp.max(jnp.where(wrapped.is_far, 0, rounding_of(images, wrapped)), initial=0)
     longest = jnp.inf if wrapped.ids is None else images.spacing / 4
     inner_radii = jnp.where(radii >= 0, radii * (1 - ROUNDING) - rounding, -1.0)

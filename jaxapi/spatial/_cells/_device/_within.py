@@ -11,7 +11,7 @@ from ..._tree._metric import TreeMetric
 from .._points import ImagePoints, ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch, tied_reach_of
 from ._images import images_and_queries, in_float64, radii_of, radius_bounds
-from ._places import Places, box_within, over_places, over_shifts
+from ._places import Places, boxes_within, over_places, over_shifts
 
 __all__ = ["counts", "fixed"]
 
@@ -25,7 +25,7 @@ def fixed(
     image_search = ImageSearch(images, wrapped, queries, periodic, search)
     bounds = radius_bounds(images, wrapped, radii_of(images, wrapped, radius))
     radius = jnp.broadcast_to(longest_within(radius), len(wrapped.inside))
-    boxes = box_within(images, wrapped, bounds.outer, search.p)
+    boxes = boxes_within(images, wrapped, bounds.outer, search.p)
     point_count = max(min(max_neighbors, len(points.data)), 1)  # of an image that are looked at
     n = points.n
 
@@ -79,7 +79,7 @@ def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, sear
     image_search = ImageSearch(images, wrapped, queries, periodic, search)
     bounds = radius_bounds(images, wrapped, radii_of(images, wrapped, radius))
     radius = jnp.broadcast_to(longest_within(radius), len(wrapped.inside))
-    boxes = box_within(images, wrapped, bounds.outer, search.p)
+    boxes = boxes_within(images, wrapped, bounds.outer, search.p)
 
     def step(places: Places, counts):
         search_of_places = image_search.of(places.query)
