@@ -263,6 +263,7 @@ MODULES = {
     ("_core/_traces.py", "jax.core"),  # of which eval_context is asked for by its name
     ("_core/_traces.py", "jax.core.Tracer"),
     ("_core/_traces.py", "jax.extend.core"),
+    ("mutable/_batch_programs.py", "jax.experimental.layout"),  # behind each line of a batch
     ("mutable/_capacity/_interpreter.py", "jax.extend.core"),
     ("mutable/_capacity/_dimensions.py", "jax.extend.core"),
     ("spatial/_scipy/_callback.py", "jax.experimental.buffer_callback"),
