@@ -616,7 +616,7 @@ class _Batch:
     def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
         if program.is_for_now:
-            return None
+            return self._made_at_once(program, args)
         code, instruction = _code_and_instruction(sys._getframe(3))  # who called `attempt_by_kinds`
         if not self._lines and _runs_at_once(code, instruction):
             return self._made_at_once(program, args)
