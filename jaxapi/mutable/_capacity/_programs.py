@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from .._array import wrap, wrap_rows
 from .._batches import Pending, of_rows, recorded
-from .._storage import duplicate
 from ._dimensions import Bounds, Dimension, Refused, UnknownCounts
 from ._interpreter import evaluate, mentions_dimension
 from ._rows import Rows, is_exact, number_of, rows_in, with_rows
@@ -78,12 +78,10 @@ class Program:
             on_buffers = program.jitted().trace(*[_INT32] * len(inputs.bounds), *inputs.values)
         if mentions_dimension(on_buffers.jaxpr):
             raise Refused("a dimension that stays unknown")
-        inside = on_buffers.jaxpr.jaxpr
-        self._are_passed_on = [any(made is given for given in inside.invars) for made in inside.outvars]
 
     def of_exact_arrays(self) -> Any:
         """Return what is compiled, of values alone; None where it returns one of them, which others have."""
-        return None if True in self._are_passed_on else self._program
+        return None if self._returns_argument else self._program
 
     def _on_buffers(self, program: Any, bounds: Sequence[Bounds], name: str) -> Callable[..., list[Any]]:
         """Return what computes of numbers of rows, and values on buffers, what the function returns."""
@@ -94,7 +92,12 @@ class Program:
             values = counts_and_values[len(bounds) :]
             made = evaluate(program, values, capacities, counts)
             results = zip(self._results, made, strict=True)
-            return [value if result is None else result.on_buffer(value) for result, value in results]
+            contents = [value if result is None else result.on_buffer(value) for result, value in results]
+            are_passed_on = [any(x is given for given in counts_and_values) for x in contents]
+            self._returns_argument = True in are_passed_on
+            # XLA copies what is behind a barrier; JAX would return the very array that it was given.
+            results_and_copies = zip(contents, are_passed_on, strict=True)
+            return [lax.optimization_barrier(x) if is_given else x for x, is_given in results_and_copies]
 
         run.__name__ = run.__qualname__ = name
         return run
@@ -109,9 +112,6 @@ class Program:
         if counts and Pending in map(type, made):
             for value in made:
                 of_rows(value)
-        if True in self._are_passed_on:
-            passed_on = zip(self._are_passed_on, made, strict=True)
-            made = [duplicate(value) if is_given else value for is_given, value in passed_on]
         results = zip(self._results, made, strict=True)
         return [value if result is None else result.content(value, counts) for result, value in results]
 
