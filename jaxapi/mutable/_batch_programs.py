@@ -13,22 +13,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.experimental.layout import Layout, with_layout_constraint
 
 from .._core._constants import repeated
 from .._core._programs import compiled
+from ._in_place import InPlace, is_small
 
 if TYPE_CHECKING:
     from ._batches import Kind, Line, LineProgram
 
-__all__ = ["SMALL", "WORTH_A_PROGRAM", "Numbers", "Operand", "Run"]
-
-SMALL = 2**16  # bytes that are copied as fast as they are written in place
-
-_copy = compiled(jnp.copy)  # which binds no array to its device, as jnp.copy does
+__all__ = ["WORTH_A_PROGRAM", "Numbers", "Operand", "Run"]
 
 _PROGRAMS_KEPT = 256
 _MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
@@ -117,21 +113,25 @@ class Run:
     def _run_line(self, line: "Line", needed: "_Needed") -> None:
         """Append what a line returns, or the error that it raises."""
         try:
-            operands = [self._operand(x) for x in line.operands]
-            failed = [x for x in operands if isinstance(x, Exception)]
-            if failed:
-                self._each.append(failed[0])
-            elif self._may_reuse(line, operands, needed):
-                if not line.program.was_reused:  # a first call, as of `_Program`
-                    operands[0] = _copy(operands[0])
-                # in the same call of C that deletes the operand, which Ctrl-C cannot end
-                program = line.program.reusing.jitted()
-                self._each.extend(itertools.starmap(program, [line.program.arguments(operands)]))
-                line.program.was_reused = True
-            else:
-                self._each.append(line.program(operands))
+            try:
+                self._call_line(line, needed)
+            except ValueError as error:
+                if not _is_of_an_interrupt(error):
+                    raise
+                self._call_line(line, needed)
         except Exception as error:
             self._each.append(error.with_traceback(None))  # whose frames hold the operands
+
+    def _call_line(self, line: "Line", needed: "_Needed") -> None:
+        """Append what a line returns, or the error of a line that it reads."""
+        operands = [self._operand(x) for x in line.operands]
+        failed = [x for x in operands if isinstance(x, Exception)]
+        if failed:
+            self._each.append(failed[0])
+        elif self._may_reuse(line, operands, needed):
+            line.program.call_in_place(operands, self._each)
+        else:
+            self._each.append(line.program(operands))
 
     def _operand(self, x: Any) -> Any:
         """Return the value of an operand, or the error of the line that makes it."""
@@ -145,7 +145,7 @@ class Run:
 
     def _may_reuse(self, line: "Line", operands: list[Any], needed: "_Needed") -> bool:
         """Whether a line may use the memory of its first operand: nobody else has it, or will read it."""
-        if line.program.reusing is None or getattr(operands[0], "nbytes", 0) <= SMALL:
+        if not line.program.writes or is_small(operands[0]):
             return False
         x = line.operands[0]
         if line.operands.count(x) > 1:
@@ -215,9 +215,8 @@ class _Program:
         self._failed = False
         self._kept: tuple[int, ...] = ()  # the lines whose results are returned
         self._variants = 0
-        self._compiled: dict[tuple[int, ...], Any] = {}  # by the arrays whose memory is used
-        self._was_called: set[Any] = set()  # those of which a call ended
-        first_operands = [operands[0] for program, operands in plan if program.reusing is not None]
+        self._compiled: dict[tuple[int, ...], InPlace] = {}  # by the arrays whose memory is used
+        first_operands = [operands[0] for program, operands in plan if program.writes]
         self._written = sorted({x for x in first_operands if type(x) is int})
         all_operands = itertools.chain.from_iterable(operands for _, operands in plan)
         self._dtypes = list(dict.fromkeys(x.dtype for x in all_operands if type(x) is Numbers))
@@ -248,18 +247,14 @@ class _Program:
         given = [None if number in donated else x for number, x in enumerate(arrays)]
         spent = [arrays[number] for number in donated]
         try:
-            if program not in self._was_called:  # a first call ends in Python, where Ctrl-C could lose it
-                spent = list(map(_copy, spent))
             vectors = [repeated(numbers[dtype], device) for dtype in self._dtypes]
-            made.extend(itertools.starmap(program, [(given, spent, vectors)]))
-            self._was_called.add(program)
+            # Shapes and dtypes are the plan's.
+            kind = (*[x.committed for x in arrays], *map(type, vectors))
+            program.call(kind, (spent, given, vectors), made)
         except Exception as error:
-            self._failed = True
+            self._failed = not _is_of_an_interrupt(error)
             if any(arrays[number].is_deleted() for number in donated):
                 made.append(error.with_traceback(None))
-        finally:
-            if program not in self._was_called:  # JAX would call it in Python for good
-                self._compiled.pop(donated, None)
 
     def _keeps(self, wanted: list[int]) -> bool:
         """Whether the program returns the results of these lines, from now on."""
@@ -273,7 +268,6 @@ class _Program:
         self._variants += 1
         self._kept = tuple(sorted({*self._kept, *wanted}))
         self._compiled = {}
-        self._was_called = set()
         return True
 
     def _donated(self, arrays: list[Any]) -> tuple[int, ...]:
@@ -283,7 +277,7 @@ class _Program:
             room.update(self._plan[number][0].kinds)
         donated = []
         for number in self._written:
-            if arrays[number].nbytes <= SMALL or sys.getrefcount(arrays[number]) != _IN_ONE_LIST:
+            if is_small(arrays[number]) or sys.getrefcount(arrays[number]) != _IN_ONE_LIST:
                 continue
             kind = next((kind for kind in room if kind.is_of(arrays[number]) and room[kind]), None)
             if kind is not None:
@@ -291,12 +285,12 @@ class _Program:
                 donated.append(number)
         return tuple(donated)
 
-    def _compile(self, donated: tuple[int, ...]) -> Any:
+    def _compile(self, donated: tuple[int, ...]) -> InPlace:
         plan = self._plan
         kept = self._kept
         needed = _needed_by(plan, kept)
 
-        def statements(given: list[Any], spent: list[Any], vectors: list[Any]) -> list[Any]:
+        def statements(spent: list[Any], given: list[Any], vectors: list[Any]) -> list[Any]:
             arrays = dict(enumerate(given)) | dict(zip(donated, spent, strict=True))
             numbers = dict(zip(self._dtypes, vectors, strict=True))
             made: list[Any] = []
@@ -317,7 +311,12 @@ class _Program:
                 made.append(result)
             return [made[number] for number in kept]
 
-        return compiled(statements, donate_argnums=1).jitted()
+        return InPlace(compiled(statements, donate_argnums=0).jitted())
+
+
+def _is_of_an_interrupt(error: Exception) -> bool:
+    """Whether JAX made an error of a Ctrl-C that came while it compared what is static."""
+    return "Cache keys should be comparable" in str(error)
 
 
 def _needed_by(plan: _Plan, kept: Sequence[int]) -> set[int]:

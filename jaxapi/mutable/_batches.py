@@ -52,11 +52,13 @@ from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
-from ._batch_programs import SMALL, WORTH_A_PROGRAM, Numbers, Operand, Run
+from ._batch_programs import WORTH_A_PROGRAM, Numbers, Operand, Run
+from ._in_place import is_small
 
-__all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_lent", "is_recording", "lend"]
+__all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
 __all__ += [
+    "is_asked_at_once",
     "is_lent",
     "kind_of",
     "kind_of_array",
@@ -66,7 +68,6 @@ __all__ += [
     "of_rows",
     "run_all",
     "run_readers",
-    "runs_at_once",
     "takes_pending",
 ]
 
@@ -334,12 +335,11 @@ class LineProgram:
     __slots__ = (
         "_options",
         "_program",
-        "is_for_now",
         "is_one",
         "kinds",
         "nbytes",
         "operand_kinds",
-        "was_reused",
+        "starts_at_once",
     )
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
@@ -347,7 +347,6 @@ class LineProgram:
         self._program = program
         self._options = list(zip(sorted(program.static_argnums), options, strict=False))
         self.operand_kinds = kinds
-        self.was_reused = False  # the program that uses the memory of its first operand was called
         structures = [kind.structure() for kind in kinds]
         traced = program.jitted().trace(*self.arguments(structures))
         made = traced.out_info
@@ -357,7 +356,7 @@ class LineProgram:
         self.nbytes = sum(math.prod(x.shape) * x.dtype.itemsize for x in results)
         # What takes long starts while the host goes on. For a product of matrices a GPU's library may choose
         # another algorithm in another program.
-        self.is_for_now = self.nbytes > LARGE or _has_products(traced.jaxpr)
+        self.starts_at_once = self.nbytes > LARGE or _has_products(traced.jaxpr)
 
     def arguments(self, operands: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program, in their order."""
@@ -367,9 +366,13 @@ class LineProgram:
         return arguments
 
     @property
-    def reusing(self) -> Any:
-        """The program that uses the memory of its first operand; None where there is none."""
-        return getattr(self._program, "reusing", None)
+    def writes(self) -> bool:
+        """Whether it may use the memory of its first operand: `call_in_place`."""
+        return hasattr(self._program, "in_place")
+
+    def call_in_place(self, operands: Iterable[Any], made: list[Any]) -> None:
+        """Append the result, made in the memory of the first operand."""
+        self._program.in_place(self.arguments(operands), made)
 
     def __call__(self, operands: Iterable[Any]) -> Any:
         """Run the program, and return its result, or a sequence of several."""
@@ -615,11 +618,13 @@ class _Batch:
 
     def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
-        if program.is_for_now:
-            return self._made_at_once(program, args)
+        if program.starts_at_once:
+            return self._run_now(program, args)
         code, instruction = _code_and_instruction(sys._getframe(3))  # who called `attempt_by_kinds`
-        if not self._lines and _runs_at_once(code, instruction):
-            return self._made_at_once(program, args)
+        if not self._lines:
+            asked = _asked_at_once.get(_place_of(code, instruction))
+            if asked is not None and asked.runs():
+                return self._run_now(program, args)
         statement = (id(code), instruction, id(program))  # a call may make several lines
         if not self.is_open or self._ends_before(statement):
             return _RUN_FIRST
@@ -637,12 +642,12 @@ class _Batch:
         # A finalizer may have asked for a value meanwhile.
         return program.returned(results) if self.is_open else _RUN_FIRST
 
-    def _made_at_once(self, program: LineProgram, args: Sequence[Any]) -> Any:
+    def _run_now(self, program: LineProgram, args: Sequence[Any]) -> Any:
         """Return what a program makes that runs now; None where who calls it knows what memory it may use."""
-        if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
+        if program.writes and not is_small(program.operand_kinds[0]):
             return None
         operands = map(self._value, args, program.operand_kinds)
-        with _AS_IT_IS if x64_mode() is self.is_x64 else x64_as(self.is_x64):
+        with self._modes():
             return program.returned(program.results(program(operands)))
 
     def _value(self, x: Any, kind: Kind) -> Any:
@@ -651,6 +656,8 @@ class _Batch:
             return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
         if isinstance(x, (np.ndarray, np.generic)):
             return repeated(x, self.device)
+        if type(x) is Pending and x._line is not None:
+            x._line.batch.run()  # for a program; nobody asks for the value
         return concrete(x)
 
     def run(self, is_asked: bool = False) -> None:
@@ -673,11 +680,8 @@ class _Batch:
         if self._run is None:
             may_compile = self._is_round or not self.has_rows
             self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
-        if self._is_as_now():
+        with self._modes():
             self._run.finish()
-        else:
-            with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
-                self._run.finish()
         if is_asked and self._follows_asked and len(self._lines) < WORTH_A_PROGRAM:
             self._note_statements()
         _local.was_asked = is_asked
@@ -687,7 +691,19 @@ class _Batch:
         self._arrays = []
         self._numbers = {}
         self._known = {}
+        self._statements = set()
+        self._codes = {}
         _waiting.pop(id(self), None)
+
+    @contextlib.contextmanager
+    def _other_modes(self) -> Iterator[None]:
+        """Return a context of the modes of JAX in which the lines are recorded."""
+        with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
+            yield
+
+    def _modes(self) -> contextlib.AbstractContextManager[None]:
+        """Return such a context, which is none where these modes are on."""
+        return _AS_IT_IS if self._is_as_now() else self._other_modes()
 
     def _is_as_now(self) -> bool:
         """Whether the modes of JAX are those in which the lines were recorded."""
@@ -696,18 +712,26 @@ class _Batch:
 
     def _note_statements(self) -> None:
         """Note statements of which the value was asked for before there were enough for a program."""
-        for code, instruction, _ in self._statements:
-            _asked_at_once[code, instruction] = _AskedAtOnce(self._codes[code])
+        for code_id, instruction, _ in self._statements:
+            _asked_at_once[code_id, instruction] = _AskedAtOnce(self._codes[code_id], instruction)
             if len(_asked_at_once) > _PLACES_KEPT:
                 _asked_at_once.popitem(last=False)
 
 
-def runs_at_once() -> bool:
-    """Whether nothing is waiting, and the user's program is at a statement that runs at once."""
+def is_asked_at_once(is_run: bool = False) -> bool:
+    """Whether nothing is waiting, and the user's program is at a statement that runs at once.
+
+    ``is_run`` says that it does now.
+    """
     batch = getattr(_local, "batch", None)
     if not _asked_at_once or (batch is not None and batch.is_open and not batch.is_empty):
         return False
-    return _runs_at_once(*_code_and_instruction(sys._getframe(1)))
+    asked = _asked_at_once.get(_place_of(*_code_and_instruction(sys._getframe(1))))
+    return asked is not None and (not is_run or asked.runs())
+
+
+def _place_of(code: types.CodeType, instruction: int) -> tuple[int, int]:
+    return id(code), instruction
 
 
 class _AskedAtOnce:
@@ -716,24 +740,20 @@ class _AskedAtOnce:
     Where nothing is waiting it runs at once from now on. At times it waits again, as it may be a loop's, too.
     """
 
-    __slots__ = ("code", "times_left")
+    __slots__ = ("_code", "_place", "_times_left")
 
-    def __init__(self, code: types.CodeType):
+    def __init__(self, code: types.CodeType, instruction: int):
         """Keep the code that it is a part of, so that no other has its identity."""
-        self.code = code
-        self.times_left = 50
+        self._code = code
+        self._place = _place_of(code, instruction)
+        self._times_left = 50
 
-
-def _runs_at_once(code: types.CodeType, instruction: int) -> bool:
-    """Whether a statement that begins a batch is one of those that run at once."""
-    known = _asked_at_once.get((id(code), instruction))
-    if known is None:
-        return False
-    known.times_left -= 1
-    if known.times_left < 0:
-        _asked_at_once.pop((id(code), instruction), None)
-        return False
-    return True
+    def runs(self) -> bool:
+        """Note that it runs; return False where it is to wait."""
+        self._times_left -= 1
+        if self._times_left < 0:
+            _asked_at_once.pop(self._place, None)
+        return self._times_left >= 0
 
 
 _asked_at_once: collections.OrderedDict[tuple[int, int], _AskedAtOnce] = collections.OrderedDict()
@@ -751,16 +771,17 @@ def _kind_of_number(kind: type) -> Kind:
 
 
 def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
-    """Raise NumPy's error for Python numbers that the dtypes of a program do not hold."""
+    """Raise NumPy's error, or its warning, for Python numbers that the dtypes of a program do not hold."""
     for x, kind in zip(args, kinds, strict=True):
         if type(x) is int and kind.weak_type:
             np.asarray(x, kind.dtype)
         elif type(x) in _NUMBERS and not kind.weak_type:
-            is_float_of_floats = type(x) is float and kind.dtype.kind == "f"
-            if not is_float_of_floats:
+            is_held = type(x) is float and kind.dtype is _FLOAT64
+            if not is_held:
                 np.asarray(x, kind.dtype)
 
 
+_FLOAT64 = np.dtype(np.float64)
 _RUN_FIRST = object()
 _AS_IT_IS = contextlib.nullcontext()
 
