@@ -52,7 +52,7 @@ from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
-from ._batch_programs import WORTH_A_PROGRAM, Numbers, Operand, Run
+from ._batch_programs import WORTH_A_PROGRAM, Lines, Numbers, Operand, Run
 from ._in_place import is_small
 
 __all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
@@ -121,15 +121,13 @@ def kind_of_array(array: jax.Array) -> Kind:
 class Pending:
     """The value that a line of a batch makes. Its shape and its dtype are known before."""
 
-    __slots__ = ("__weakref__", "_error", "_line", "_value", "dtype", "index", "kind", "shape")
+    __slots__ = ("__weakref__", "_error", "_value", "batch", "kind", "source")
 
-    def __init__(self, kind: Kind, line: "Line | None" = None, index: int = 0):
-        """Stand for what a line makes, or for one of several results."""
+    def __init__(self, kind: Kind, batch: "_Batch", source: tuple[int, int]):
+        """Stand for a result of a line of a batch, by the numbers of both."""
         self.kind = kind
-        self.shape = kind.shape  # the length of each axis
-        self.dtype = kind.dtype
-        self.index = index
-        self._line = line
+        self.source = source
+        self.batch: _Batch | None = batch  # until it ran
         self._value: Any = None
         self._error: Exception | None = None
 
@@ -137,6 +135,21 @@ class Pending:
     def is_there(self) -> bool:
         """Whether the value was made."""
         return self._value is not None
+
+    @property
+    def index(self) -> int:
+        """Which result of its line it is."""
+        return self.source[1]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self.kind.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of all elements."""
+        return self.kind.dtype
 
     @property
     def ndim(self) -> int:
@@ -161,8 +174,8 @@ class Pending:
     @property
     def device(self) -> Any:
         """Where the value is made."""
-        line = self._line
-        return line.batch.device if line is not None else self.value().device
+        batch = self.batch
+        return self.value().device if batch is None else batch.device
 
     def __len__(self) -> int:
         """Return the length of the first axis."""
@@ -178,9 +191,9 @@ class Pending:
 
     def value(self) -> jax.Array:
         """Return the value; the batch runs if it has not run yet."""
-        line = self._line
-        if line is not None:
-            line.batch.run(is_asked=True)
+        batch = self.batch
+        if batch is not None:
+            batch.run(is_asked=True)
         if self._error is not None:
             raise self._error.with_traceback(None)  # or it would keep the frames of all who asked
         return self._value
@@ -189,7 +202,7 @@ class Pending:
         """Take the value, or the error that is raised instead of it."""
         self._value = value
         self._error = error
-        self._line = None
+        self.batch = None
 
 
 class Positions(tuple):
@@ -219,8 +232,8 @@ def of_rows(x: Any) -> Any:
     Its batch is not compiled as one, but as a round of a loop: the next one might have buffers of other
     lengths.
     """
-    if type(x) is Pending and x._line is not None:
-        x._line.batch.has_rows = True
+    if type(x) is Pending and x.batch is not None:
+        x.batch.has_rows = True
     return x
 
 
@@ -398,28 +411,6 @@ def _has_products(jaxpr: Any) -> bool:
     return False
 
 
-class Line:
-    """A call that waits.
-
-    An operand is a result of another line, by the numbers of both, the number of an array of the batch, or
-    some of its numbers.
-    """
-
-    __slots__ = ("batch", "number", "operands", "program", "results")
-
-    def __init__(self, batch: "_Batch", program: LineProgram, operands: tuple[Operand, ...], number: int):
-        """Note a call, which has a number in the order of lines."""
-        self.batch = batch
-        self.program = program
-        self.operands = operands
-        self.number = number
-        self.results: list[weakref.ref[Pending]] = []
-
-    def wanted(self) -> list[Pending]:
-        """Return the results that somebody has."""
-        return [pending for result in self.results if (pending := result()) is not None]
-
-
 # What chooses the program of a line, of which the kinds of operands, and whether x64 mode is on, come last.
 ProgramOf = Callable[[tuple[Any, ...]], LineProgram | None]
 
@@ -439,12 +430,12 @@ class _Batch:
         # Whether the values of the batch before were asked for: else this one may be the end of a loop.
         self._follows_asked = getattr(_local, "was_asked", False)
         self._is_bound = False  # to its device, as what was put there
-        self._lines: list[Line] = []
+        self._lines = Lines()
         self._arrays: list[Any] = []
         self._known: dict[int, tuple[int, Kind]] = {}  # the numbers and kinds of arrays, by their identities
         self._numbers: dict[np.dtype, list[Any]] = {}
-        self._statements: set[tuple[int, int, int]] = set()
-        self._codes: dict[int, types.CodeType] = {}  # of these statements, kept so that no other has this id
+        # The codes of statements, kept so that no others have their identities.
+        self._statements: dict[tuple[int, int, int], types.CodeType] = {}
         self._first_repeated: tuple[int, int, int] | None = None
         self._is_round = False
         self._run: Run | None = None  # once it is closed
@@ -465,7 +456,8 @@ class _Batch:
     def record(self, program_of: ProgramOf, key: tuple[Any, ...], args: Sequence[Any]) -> Any:
         """Add a line for a call, whose program is chosen by the kinds of its operands; return what it makes.
 
-        None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
+        None is returned for a call that has to run at once, `_RUN_FIRST` where this batch has to run before,
+        and `_RUN_OTHERS` where those of arguments have to.
         """
         with self.lock:
             if self.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
@@ -502,10 +494,12 @@ class _Batch:
         for x in args:
             of = type(x)
             operand: Operand | None = None
-            if of is Pending and x._line is not None:
+            if of is Pending and (batch := x.batch) is not None:
+                if batch is not self:
+                    return _RUN_OTHERS
                 has_arrays = True
                 kind = x.kind
-                operand = x._line.number, x.index
+                operand = x.source
             elif of in _NUMBERS:
                 kind = of
             elif of is Positions:
@@ -595,7 +589,7 @@ class _Batch:
         numbers = self._numbers.setdefault(kind.dtype, [])
         start = len(numbers)
         numbers.extend(values)
-        return Numbers._make((kind.dtype, start, kind.shape))
+        return Numbers(kind.dtype, start, kind.shape)
 
     def _keep(self, x: Any, kind: Kind) -> int:
         number = len(self._arrays)
@@ -620,7 +614,7 @@ class _Batch:
         """Return what a call makes: a line, or a program that runs at once."""
         if program.starts_at_once:
             return self._run_now(program, args)
-        code, instruction = _code_and_instruction(sys._getframe(3))  # who called `attempt_by_kinds`
+        code, instruction = _code_and_instruction(sys._getframe(1))
         if not self._lines:
             asked = _asked_at_once.get(_place_of(code, instruction))
             if asked is not None and asked.runs():
@@ -628,17 +622,18 @@ class _Batch:
         statement = (id(code), instruction, id(program))  # a call may make several lines
         if not self.is_open or self._ends_before(statement):
             return _RUN_FIRST
-        self._codes[id(code)] = code
-        self._statements.add(statement)
+        self._statements[statement] = code
         self._bytes += program.nbytes
         if None in operands:
             for i, operand in enumerate(operands):
                 if operand is None:
                     operands[i] = self._kept(args[i], program.operand_kinds[i])
-        line = Line(self, program, tuple(operands), len(self._lines))
-        results = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
-        line.results = list(map(weakref.ref, results))
-        self._lines.append(line)
+        number = len(self._lines)
+        if program.is_one:
+            results = [Pending(program.kinds[0], self, (number, 0))]
+        else:
+            results = [Pending(kind, self, (number, index)) for index, kind in enumerate(program.kinds)]
+        self._lines.add(program, operands, [weakref.ref(result) for result in results])
         # A finalizer may have asked for a value meanwhile.
         return program.returned(results) if self.is_open else _RUN_FIRST
 
@@ -656,8 +651,9 @@ class _Batch:
             return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
         if isinstance(x, (np.ndarray, np.generic)):
             return repeated(x, self.device)
-        if type(x) is Pending and x._line is not None:
-            x._line.batch.run()  # for a program; nobody asks for the value
+        batch = x.batch if type(x) is Pending else None
+        if batch is not None:
+            batch.run()  # for a program; nobody asks for the value
         return concrete(x)
 
     def run(self, is_asked: bool = False) -> None:
@@ -687,12 +683,11 @@ class _Batch:
         _local.was_asked = is_asked
         self._is_done = True
         self._run = None
-        self._lines = []
+        self._lines = Lines()
         self._arrays = []
         self._numbers = {}
         self._known = {}
-        self._statements = set()
-        self._codes = {}
+        self._statements = {}
         _waiting.pop(id(self), None)
 
     @contextlib.contextmanager
@@ -712,8 +707,8 @@ class _Batch:
 
     def _note_statements(self) -> None:
         """Note statements of which the value was asked for before there were enough for a program."""
-        for code_id, instruction, _ in self._statements:
-            _asked_at_once[code_id, instruction] = _AskedAtOnce(self._codes[code_id], instruction)
+        for (code_id, instruction, _), code in self._statements.items():
+            _asked_at_once[code_id, instruction] = _AskedAtOnce(code, instruction)
             if len(_asked_at_once) > _PLACES_KEPT:
                 _asked_at_once.popitem(last=False)
 
@@ -783,6 +778,7 @@ def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
 
 _FLOAT64 = np.dtype(np.float64)
 _RUN_FIRST = object()
+_RUN_OTHERS = object()
 _AS_IT_IS = contextlib.nullcontext()
 
 
@@ -889,27 +885,33 @@ def attempt_by_kinds(
     """
     if is_x64 is None:
         is_x64 = x64_mode()
-    made = _batch_for(args, is_x64).record(program_of, key, args)
-    if made is not _RUN_FIRST:
-        return made
-    run_all()
-    made = _batch_for(args, is_x64).record(program_of, key, args)
-    return None if made is _RUN_FIRST else made
+    made = _batch_in(is_x64).record(program_of, key, args)
+    if made is _RUN_OTHERS:
+        _run_others(args)
+        made = _batch_in(is_x64).record(program_of, key, args)
+    if made is _RUN_FIRST:
+        run_all()
+        made = _batch_in(is_x64).record(program_of, key, args)
+    return None if made is _RUN_FIRST or made is _RUN_OTHERS else made
 
 
-def _batch_for(args: Sequence[Any], is_x64: bool) -> _Batch:
-    """Return the batch of this thread, in x64 mode or not; what others make of arguments is there then."""
+def _batch_in(is_x64: bool) -> _Batch:
+    """Return the batch of this thread, in x64 mode or not."""
     batch = getattr(_local, "batch", None)
     if batch is None or not batch.is_open or batch.is_x64 is not is_x64:
         if batch is not None and not batch.is_running:  # else a finalizer, or a signal's handler, is recorded
             batch.run()
         batch = _local.batch = _Batch(is_x64)
-    for x in args:
-        if type(x) is Pending:
-            line = x._line
-            if line is not None and line.batch is not batch:
-                line.batch.run()
     return batch
+
+
+def _run_others(args: Sequence[Any]) -> None:
+    """Run the batches that make arguments and are no batch of this thread."""
+    own = getattr(_local, "batch", None)
+    for x in args:
+        batch = x.batch if type(x) is Pending else None
+        if batch is not None and batch is not own:
+            batch.run()
 
 
 def continued(program: Any) -> Callable[..., Any]:

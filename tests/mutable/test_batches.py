@@ -204,7 +204,7 @@ WAITING = [
 
 def value_that_is_there(pending):
     """Stand for `Pending.value`, which runs a batch."""
-    assert pending._line is None
+    assert pending.batch is None
     return pending._value
 
 
