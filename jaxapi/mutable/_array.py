@@ -196,12 +196,17 @@ def _line_of_operator(
 
 
 def line_of_elements(
-    function: Elementwise | OfOneDtype, args: Sequence[Any], module: str, may_be_new: bool = False
+    function: Elementwise | OfOneDtype,
+    args: Sequence[Any],
+    module: str,
+    may_be_new: bool = False,
+    makes_scalars: bool = True,
 ) -> Any:
     """Return what a function makes of each element as a line of a batch; None of what was no line yet.
 
     The arguments are arrays without room, or Python's numbers. What was no line becomes one where it
-    ``may_be_new``: where no other way has errors of its own for it.
+    ``may_be_new``: where no other way has errors of its own for it. A result without axes is a scalar where
+    ``makes_scalars``.
     """
     operands: list[Any] = []
     layouts: list[Any] = []
@@ -225,7 +230,7 @@ def line_of_elements(
     if made is None and may_be_new and isinstance(function, Elementwise):
         with mode_of(module):
             made = function.line_of_inputs(operands, tuple(layouts))
-    return None if made is None else wrap(made, module, is_scalar=not made.shape)
+    return None if made is None else wrap(made, module, is_scalar=makes_scalars and not made.shape)
 
 
 def _read_by_line(array: "Array") -> tuple[Any, InArray | None] | None:
