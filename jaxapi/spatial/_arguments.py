@@ -41,7 +41,7 @@ def real_array(x, copy: bool | None = None, name: str | None = None) -> Any:
     if type(x) is np.ndarray and x.dtype in _USUAL:
         return x
     if not isinstance(x, np.ndarray | jax.Array):
-        if hasattr(x, "_searcher_for"):
+        if hasattr(x, "_built_tree"):
             raise TypeError("a KDTree was given where points are asked for: pass its points, tree.data")
         x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else numbers(x)
     elif isinstance(x, np.ndarray):
@@ -372,7 +372,7 @@ def one_of(value, allowed: tuple[str, ...], name: str = "output type") -> str:
 def same_dimensions(tree, other, method: str) -> None:
     """Refuse another tree of other dimensions, and anything that is no tree."""
     other_class = type(other)
-    if not hasattr(other, "_searcher_for"):
+    if not hasattr(other, "_built_tree"):
         raise TypeError(
             "Argument 'other' has incorrect type (expected jaxapi.spatial.KDTree, got "
             f"{other_class.__module__}.{other_class.__qualname__}): "

@@ -1,7 +1,7 @@
 """KDTree: arguments are checked, a searcher is asked, and results get their shapes.
 
-Public methods come first, in groups: the nearest, all within a radius, graphs, pairs, clusters. Then come the
-choice of a searcher, and how a tree becomes a pytree or a pickle.
+Public methods come first, in groups: the nearest, all within a radius, graphs, pairs, clusters. Then come
+what `_select`, which chooses a searcher, asks of a tree, and how a tree becomes a pytree or a pickle.
 """
 
 import math
@@ -25,13 +25,10 @@ from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, po
 from ._build_tree import build_tree
 from ._cells import _arguments as _cell_arguments
 from ._cells._points import ImagePoints
-from ._cells._searcher import ImageSearcher
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
 from ._clusters._selection import Selection
-from ._engines import _choice, _lax
-from ._engines._by_platform import BY_PLATFORM, PORTABLE
-from ._engines._protocol import Engine
-from ._every_pair import EveryPairSearcher, compares_sooner
+from ._engines import _choice
+from ._engines._by_platform import BY_PLATFORM
 from ._mesh._layout import MeshLayout, arguments_of, layout_now, place_points, row_count_of_all
 from ._mesh._mesh import MeshSearcher
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
@@ -46,11 +43,19 @@ from ._results import (
     PeriodicPairs,
     filled,
 )
-from ._scipy._host import CallbackSearcher, HostSearcher
-from ._scipy._trees import Options, SciPyTrees, has_powers
-from ._search import PairWeights, Queries, Search, index_dtype, result_dtype
-from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
-from ._select import select_searcher
+from ._scipy._trees import Options, SciPyTrees
+from ._search import PairWeights, Queries, Request, Search, index_dtype, result_dtype
+from ._searcher import ConcreteSearcher, Searcher
+from ._select import (
+    clusterer_for,
+    concrete_searcher_for,
+    concrete_searchers_for,
+    engine_for,
+    searcher_for,
+    searchers_for,
+    searches_own_tree,
+    tree_clusterer_for,
+)
 from ._tree._build import padded_size
 from ._tree._metric import wrap
 from ._tree._open_shapes import has_open_shape, in_blocks
@@ -249,8 +254,8 @@ class KDTree:
         if self._layout is not None:
             self._tree, all_finite = MeshSearcher.prepare(self._data, self._layout, self._given_n)
             return all_finite
-        if issubclass(self._searcher_class(), TreeSearcher) and not self._has_images:
-            self._tree, all_finite = build_tree(self._data, self.n, self._tree_engine())
+        if searches_own_tree(self) and not self._has_images:
+            self._tree, all_finite = build_tree(self._data, self.n, engine_for(self, self._traced()))
             return all_finite
         if any_traced(self._data, self.n):
             return True
@@ -540,7 +545,7 @@ class KDTree:
         shape = x.shape[:-1]
         queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
         values = x, bound, eps, ids
-        searcher = self._searcher_for(values, search, query_count=len(queries.x), k=columns.k)
+        searcher = searcher_for(self, Request(values, search, len(queries.x), k=columns.k))
 
         if order == "tree":
             return self._nearest_in_tree_order(searcher, queries, columns, bound, search)
@@ -748,10 +753,10 @@ class KDTree:
         if max_neighbors is None:
             remedy = "pass max_neighbors for arrays of fixed shape"
             reject_traced(self._traced(*values), "query_radius", remedy)
-            neighbors = self._concrete_searcher(search).csr(queries, r, search, sort)
+            neighbors = concrete_searcher_for(self, search).csr(queries, r, search, sort)
         else:
             size = _arguments.capacity(max_neighbors, "max_neighbors")
-            searcher = self._searcher_for(values, search, query_count=len(queries.x), max_neighbors=size)
+            searcher = searcher_for(self, Request(values, search, len(queries.x), max_neighbors=size))
             neighbors = filled(searcher.fixed(queries, r, search, size), fill_value)
         return neighbors if return_distance else neighbors._replace(distances=None)
 
@@ -856,12 +861,12 @@ class KDTree:
         queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
         values = x, r, eps, ids
         if return_length:
-            searcher = self._searcher_for(values, search, query_count=len(queries.x))
+            searcher = searcher_for(self, Request(values, search, len(queries.x)))
             return searcher.counts(queries, r, search)
         remedy = "use query_radius(x, r, max_neighbors=...)"
         reject_traced(self._traced(*values), "query_ball_point", remedy)
         in_order = bool(shape) if return_sorted is None else return_sorted
-        lists = self._concrete_searcher(search).lists(queries, r, search, in_order)
+        lists = concrete_searcher_for(self, search).lists(queries, r, search, in_order)
         if not shape:
             return lists[0]
         array_of_lists = np.empty(len(lists), object)
@@ -992,7 +997,7 @@ class KDTree:
         if type(bound) is float and bound < 0:
             raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
         bound = _arguments.rounded(bound, search.dtype)
-        searcher = self._searcher_for((bound,), search, query_count=self._row_count, k=columns.k)
+        searcher = searcher_for(self, Request((bound,), search, self._row_count, k=columns.k))
         nearest = searcher.kneighbors(columns, bound, search)
         if return_shifts:
             return nearest.distances, nearest.rows, nearest.shifts
@@ -1045,7 +1050,7 @@ class KDTree:
         k = _arguments.capacity(k, "k")
         search = self._search(_arguments.norm_order(p), self._data.dtype)
         columns = _arguments.neighbor_columns(range(1, k + 1) if loop else k + 1)
-        searcher = self._searcher_for((), search, query_count=self._row_count, k=columns.k)
+        searcher = searcher_for(self, Request((), search, self._row_count, k=columns.k))
         return filled(searcher.knn_graph(columns, search, loop), fill_value)
 
     def radius_graph(
@@ -1108,11 +1113,11 @@ class KDTree:
         relation = Relation.ANY if loop else Relation.OTHER
         if max_edges is not None:
             size = _arguments.capacity(max_edges, "max_edges")
-            searcher = self._searcher_for((r,), search, query_count=self._row_count)
+            searcher = searcher_for(self, Request((r,), search, self._row_count))
             return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
         remedy = "pass max_edges for arrays of fixed shape"
         reject_traced(self._traced(r), "radius_graph", remedy)
-        return self._concrete_searcher(search).edges(r, search, relation)
+        return concrete_searcher_for(self, search).edges(r, search, relation)
 
     def displacements(self, x: ArrayLike, indices: ArrayLike, *, shifts: ArrayLike | None = None) -> Array:
         """Return the vectors from query points to points of the tree, in a periodic box the shortest.
@@ -1166,7 +1171,7 @@ class KDTree:
             shifts = _cell_arguments.image_shifts(shifts, rows, self._m, self._cell is not None)
         search = self._search(2.0, result_dtype(self._data, x))
         _arguments.check_rows(rows, self.n if type(self.n) is int else self._row_count)
-        return self._searcher_for((x, rows, shifts)).displacements(x, rows, shifts, search)
+        return searcher_for(self, Request((x, rows, shifts))).displacements(x, rows, shifts, search)
 
     # --- pairs ------------------------------------------------------------------------------------------
 
@@ -1277,11 +1282,11 @@ class KDTree:
         output_type = _arguments.one_of(output_type, ("set", "ndarray"))
         if max_pairs is not None:
             size = _arguments.capacity(max_pairs, "max_pairs")
-            searcher = self._searcher_for((r,), search, query_count=self._row_count)
+            searcher = searcher_for(self, Request((r,), search, self._row_count))
             return filled(searcher.fixed_pairs(r, search, size), fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
         reject_traced(self._traced(r, eps), "query_pairs", remedy)
-        return self._concrete_searcher(search).pairs(r, search, output_type)
+        return concrete_searcher_for(self, search).pairs(r, search, output_type)
 
     def query_ball_tree(self, other, r: ArrayLike, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
         """Find all pairs of points of two trees within a distance of each other, as Python lists.
@@ -1327,7 +1332,7 @@ class KDTree:
         search, r = self._between(other, r, p, eps=_arguments.scalar(eps, "eps"))
         traced = self._traced(r, search.eps) or other._traced()
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
-        searcher, other_searcher = self._concrete_searchers_with(other, search)
+        searcher, other_searcher = concrete_searchers_for(self, other, search)
         return searcher.ball_tree(other_searcher, r, search)
 
     @overload
@@ -1416,7 +1421,7 @@ class KDTree:
             "sparse_distance_matrix",
             "use other.query_radius(tree.data, r, max_neighbors=...)",
         )
-        searcher, other_searcher = self._concrete_searchers_with(other, search)
+        searcher, other_searcher = concrete_searchers_for(self, other, search)
         entries = searcher.distance_records(other_searcher, r, search)
         if output_type == "ndarray":
             return entries
@@ -1521,9 +1526,8 @@ class KDTree:
             # Copies, as SciPy takes no arrays that cannot be written to.
             pair_weights = PairWeights(*(np.array(array, np.float64) for array in pair_weights))
         self._check_clouds_with(other, "count_neighbors")
-        is_small = compares_sooner(search, self._m, self._row_count * other._row_count * radii.size)
-        values = radii, *pair_weights
-        searcher, other_searcher = self._searchers_with(other, search, *values, is_small=is_small)
+        request = Request((radii, *pair_weights), search, other._row_count * radii.size)
+        searcher, other_searcher = searchers_for(self, other, request)
         if isinstance(other_searcher, MeshSearcher) and not isinstance(searcher, MeshSearcher):
             searcher, other_searcher = other_searcher, searcher
             pair_weights = PairWeights(pair_weights.other_weights, pair_weights.self_weights)
@@ -1604,7 +1608,7 @@ class KDTree:
         """
         search = self._search(_arguments.norm_order(p), self._data.dtype)
         radius = _arguments.one_radius(r, search.dtype)
-        return Components(*self._radius_clusterer(search, radius).components(radius, search))
+        return Components(*clusterer_for(self, Request((radius,), search)).components(radius, search))
 
     def dbscan(
         self,
@@ -1670,7 +1674,7 @@ class KDTree:
                 raise ValueError(f"sample_weight must be of shape ({n},), got {weights.shape}")
             if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
                 raise ValueError("sample_weight must not be nan")
-        clusterer = self._radius_clusterer(search, radius, weights)
+        clusterer = clusterer_for(self, Request((radius, weights), search))
         return DensityClusters(*clusterer.dbscan(radius, weights, search, min_samples))
 
     def minimum_spanning_tree(self, *, min_samples: int | None = None, p: float = 2.0) -> SpanningTree:
@@ -1717,7 +1721,9 @@ class KDTree:
         """
         search = self._clustered("minimum_spanning_tree", p)
         min_samples = 1 if min_samples is None else self._neighbor_count(min_samples, "min_samples")
-        rows, distances, measured = self._clusterer(search).spanning_tree(search, min_samples)
+        rows, distances, measured = tree_clusterer_for(self, Request((), search)).spanning_tree(
+            search, min_samples
+        )
         if len(rows) and self._traced():
             distances = _clusterings.with_slopes_of_edges(self._data, distances, measured, search)
         return SpanningTree(rows, distances)
@@ -1799,7 +1805,9 @@ class KDTree:
         if not 0 < alpha < math.inf:
             raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
         selection = Selection(size, method, epsilon or None, bool(allow_single_cluster))
-        return StableClusters(*self._clusterer(search).hdbscan(search, neighbor_count, alpha, selection))
+        return StableClusters(
+            *tree_clusterer_for(self, Request((), search)).hdbscan(search, neighbor_count, alpha, selection)
+        )
 
     def _clustered(self, method: str, p) -> Search:
         """Check what all clusterings take, and return the search."""
@@ -1816,50 +1824,7 @@ class KDTree:
             )
         return number
 
-    def _radius_clusterer(self, search: Search, *values) -> _clusterings.RadiusClusterer:
-        """Return what finds clusters of near points, with these values."""
-        if self._layout is not None:
-            return self._mesh(self._layout)
-        if self._has_images:
-            return self._images(*values)
-        return self._clusterer(search, *values)
-
-    def _clusterer(self, search: Search, *values) -> _clusterings.Clusterer:
-        """Return who clusters the points, with these values."""
-        return _clusterings.Clusterer(
-            self._data,
-            self.n,
-            self._built_tree,
-            self._tree_engine(*values),
-            is_asked_for=self._engine_asked is not None,
-            by_scipy=not issubclass(self._searcher_class(*values, p=search.p), TreeSearcher),
-        )
-
     # --- what searches ----------------------------------------------------------------------------------
-
-    def _searcher_class(
-        self, *values, p: float = 2.0, distance_count: int = 0, is_small: bool = False
-    ) -> type[Searcher]:
-        """Return the class of what searches this tree with these values, by Minkowski's p."""
-        return select_searcher(
-            self._data,
-            self._layout,
-            engine=self._engine_asked,
-            p=p,
-            traced=self._traced(*values),
-            distance_count=distance_count,
-            is_small=is_small,
-        )
-
-    def _tree_engine(self, *values) -> Engine:
-        """Return the engine that searches our structure.
-
-        `PORTABLE` is `_lax` whose arrays may vary over the axes of a mesh, as inside of `jax.shard_map`.
-        """
-        traced = self._traced(*values)
-        if self._engine_asked == "lax":
-            return PORTABLE if traced else _lax
-        return BY_PLATFORM if traced else _choice.engine_of(self._data)
 
     def _traced(self, *values) -> bool:
         """Tell whether the tree or one of these values is traced."""
@@ -1872,113 +1837,18 @@ class KDTree:
         if _choice.only_the_cpu():
             tree._engine_asked = tree._engine_asked or "lax"
             tree._kept_searcher = None
-        if issubclass(tree._searcher_class(), TreeSearcher) and not self._has_images:
+        if searches_own_tree(tree) and not self._has_images:
             tree._tree = tree._built_tree()
         return tree
-
-    def _searcher_for(
-        self,
-        values: Sequence[Any] = (),
-        search: Search | None = None,
-        *,
-        query_count: int = 0,
-        k: int = 0,
-        max_neighbors: int = 0,
-    ) -> Searcher:
-        """Return what searches this tree, with these values that may be traced.
-
-        What is asked for, of how many queries, decides inside of programs and in many dimensions: the `k`
-        nearest, or those within a radius, at most `max_neighbors`.
-        """
-        kept = self._kept_searcher
-        traced = any_traced(self._data, self._given_n, self._boxsize, self._cell, self._ids, *values)
-        p = 2.0 if search is None else search.p
-        if kept is not None and not traced and (has_powers(p) or self._has_images):
-            return kept
-        if self._layout is not None:
-            return self._mesh(self._layout)
-        if self._has_images:
-            return self._images(*values)
-        pair_count = self._row_count * query_count
-        is_small = compares_sooner(search, self._m, pair_count, k or max_neighbors)
-        # Every distance by matrix products is a way to find the nearest, and not those within a radius.
-        distance_count = pair_count if k > 0 else 0
-        searcher_class = self._searcher_class(*values, p=p, distance_count=distance_count, is_small=is_small)
-        searcher = self._new_searcher(searcher_class, *values)
-        # It is kept unless it was chosen for this one search: in many dimensions by the number of distances,
-        # and with a high p because powers of distances are no numbers.
-        serves_again = not traced and has_powers(p) and self._m < FLAT_FROM
-        if serves_again and isinstance(searcher, ConcreteSearcher):
-            self._kept_searcher = searcher
-        return searcher
-
-    def _concrete_searcher(self, search: Search) -> ConcreteSearcher:
-        """Return what searches this tree outside of transformations."""
-        searcher = self._searcher_for((), search)
-        assert isinstance(searcher, ConcreteSearcher)
-        return searcher
-
-    def _new_searcher(self, searcher_class: type[Searcher], *values) -> Searcher:
-        """Return a searcher of this class, for points without images on one device."""
-        if searcher_class is EveryPairSearcher:
-            return EveryPairSearcher(self._data, self.n)
-        if searcher_class is CallbackSearcher:
-            build_trees = None if self._traced() else self._built_scipy_trees
-            return CallbackSearcher(self._data, self.n, build_trees, self._options)
-        if issubclass(searcher_class, TreeSearcher):
-            return searcher_class(self._data, self.n, self._built_tree(), self._tree_engine(*values))
-        return HostSearcher(self._data, self.n, self._built_scipy_trees)
 
     def _mesh(self, layout: MeshLayout) -> MeshSearcher:
         """Return what searches points on several devices."""
         return MeshSearcher(self._data, self._tree, layout_now(layout, self._data), self._given_n)
 
-    def _images(self, *values) -> ImageSearcher:
-        """Return what searches the images of the points, with these values; of any points, too."""
-        traced = self._traced(*values)
-        if isinstance(self._kept_searcher, ImageSearcher) and not traced:
-            return self._kept_searcher
-        self._search(2.0, self._data.dtype)  # which refuses clouds of several axes
-        by_scipy = not issubclass(self._searcher_class(*values), TreeSearcher)
-        points = ImagePoints(self._data, self.n, self._cell, self._ids)
-        engine = None if by_scipy else self._tree_engine(*values)
-        searcher = ImageSearcher(points, self._periodic, engine, self._options)
-        if self._has_images and not traced:
-            self._kept_searcher = searcher
-        return searcher
-
     def _refuse_images(self, is_asked: bool, what: str, remedy: str) -> None:
         """Refuse what cannot be done where points have images, or belong to clouds."""
         if is_asked:
             raise TypeError(f"{what} takes no KDTree with a cell or a batch: {remedy}")
-
-    def _searchers_with(
-        self, other: "KDTree", search: Search, *values, is_small: bool = False
-    ) -> tuple[Searcher, Searcher]:
-        """Return what searches this tree and `other`, whose images are brought into this tree's box."""
-        values = other._data, other._given_n, other._ids, *values
-        if self._has_images or other._has_images:
-            return self._images(*values), other._images()
-        boxsize = self._periodic_boxsize
-        if self._layout is not None or other._layout is not None:
-            inside = other._inside(boxsize, any_traced(boxsize, other._data, other._given_n))
-            return self._searcher_for(), inside._searcher_for()
-        searcher_class = self._searcher_class(*values, p=search.p, is_small=is_small)
-        values = self._data, self._given_n, self._boxsize, *values
-        searcher = self._new_searcher(searcher_class, *values)
-        if other is self:
-            return searcher, searcher
-        inside = other._inside(boxsize, any_traced(*values))
-        return searcher, inside._new_searcher(searcher_class, *values)
-
-    def _concrete_searchers_with(
-        self, other: "KDTree", search: Search
-    ) -> tuple[ConcreteSearcher, ConcreteSearcher]:
-        """Return what searches this tree and `other` outside of transformations."""
-        searcher, other_searcher = self._searchers_with(other, search)
-        assert isinstance(searcher, ConcreteSearcher)
-        assert isinstance(other_searcher, ConcreteSearcher)
-        return searcher, other_searcher
 
     def _inside(self, boxsize, traced) -> "KDTree":
         """Return this tree, or the tree of its images in the periodic box."""
@@ -2028,9 +1898,9 @@ class KDTree:
         if self._tree is not None:
             return self._tree
         if any_traced(self._data, self._given_n):
-            return build_tree(self._data, self.n, self._tree_engine())[0]
+            return build_tree(self._data, self.n, engine_for(self, traced=True))[0]
         with eagerly():
-            self._tree, _ = build_tree(self._data, self.n, self._tree_engine())
+            self._tree, _ = build_tree(self._data, self.n, engine_for(self, self._traced()))
         return self._tree
 
     def _built_scipy_trees(self) -> SciPyTrees:
