@@ -35,7 +35,15 @@ from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
-from ._batches import LineProgram, Pending, attempt_by_kinds, is_recording, lend, note_reader, runs_at_once
+from ._batches import (
+    LineProgram,
+    Pending,
+    attempt_by_kinds,
+    is_asked_at_once,
+    is_recording,
+    lend,
+    note_reader,
+)
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
 from ._capacity._slices import has_many_rows
@@ -188,12 +196,17 @@ def _line_of_operator(
 
 
 def line_of_elements(
-    function: Elementwise | OfOneDtype, args: Sequence[Any], module: str, may_be_new: bool = False
+    function: Elementwise | OfOneDtype,
+    args: Sequence[Any],
+    module: str,
+    may_be_new: bool = False,
+    makes_scalars: bool = True,
 ) -> Any:
     """Return what a function makes of each element as a line of a batch; None of what was no line yet.
 
     The arguments are arrays without room, or Python's numbers. What was no line becomes one where it
-    ``may_be_new``: where no other way has errors of its own for it.
+    ``may_be_new``: where no other way has errors of its own for it. A result without axes is a scalar where
+    ``makes_scalars``.
     """
     operands: list[Any] = []
     layouts: list[Any] = []
@@ -217,7 +230,7 @@ def line_of_elements(
     if made is None and may_be_new and isinstance(function, Elementwise):
         with mode_of(module):
             made = function.line_of_inputs(operands, tuple(layouts))
-    return None if made is None else wrap(made, module, is_scalar=not made.shape)
+    return None if made is None else wrap(made, module, is_scalar=makes_scalars and not made.shape)
 
 
 def _read_by_line(array: "Array") -> tuple[Any, InArray | None] | None:
@@ -371,7 +384,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                 else:
                     in_place_of_numpy(host, operand)
                 return self
-        if is_recording() and self._changes_by_line(other, by):
+        if is_recording() and not is_asked_at_once() and self._changes_by_line(other, by):
             return self
         with mode_of(self._module):
             return _changed_by_jax(self, other, by)
@@ -1052,14 +1065,20 @@ class Array(Storage):
         part = None if view is None or not view.is_selection or by is POW else view.part
         if self._masked is None and part is None:
             return False
-        changed = _line_of_operator(self, other, by, False, self._module, may_be_new=True)
-        if changed is None or changed.dtype != self.dtype:
-            return False
-        if view is not None and part is not None:
-            return changed.shape == self.shape and self._puts_line(view.owner, part, changed._current, None)
-        self._check_writeable()
-        self._masked = changed._masked
-        return True
+        owner = self
+        if view is not None:
+            owner = view.owner
+            if owner._view is not None or owner._host is not None:
+                return False
+        with owner._lock:  # from reading the part until it is written
+            changed = _line_of_operator(self, other, by, False, self._module, may_be_new=True)
+            if changed is None or changed.dtype != self.dtype:
+                return False
+            if part is not None:
+                return changed.shape == self.shape and self._puts_line(owner, part, changed._current, None)
+            self._check_writeable()
+            self._masked = changed._masked
+            return True
 
     def _read(self, keys: tuple, position: list[int] | None) -> Any:
         """Return an element, or what a key with arrays selects."""
@@ -1079,7 +1098,7 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
-        elif is_recording() and not runs_at_once() and self._writes_line(key, value):
+        elif is_recording() and not is_asked_at_once() and self._writes_line(key, value):
             return
         with mode_of(self._module):
             self._write_by_jax(key, value)
