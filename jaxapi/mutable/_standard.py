@@ -25,7 +25,9 @@ from .._core._dtypes import (
     x64_for,
     x64_mode,
 )
+from .._interop._by_numpy import sort_floats, sort_positions
 from .._unique import RESULTS
+from . import _host_way as host_way
 from ._array import MUTABLE, from_host
 from ._numpy_arguments import NotOnHost
 
@@ -43,6 +45,8 @@ def by_standard(name: str, makes_scalars: bool) -> Callable[..., Any]:
     compute = FUNCTIONS[name]
 
     def call(*args, **kwargs):
+        if host_way.checks_programs():
+            raise NotOnHost
         try:
             with np.errstate(all="ignore"):
                 result = compute(*args, **kwargs)
@@ -342,7 +346,8 @@ def _fold(numpys: Callable[..., Any]) -> Callable[..., Any]:
         x = x if dtype is None else _cast(x, dtype)
         dtype = _sum_dtype(x.dtype) if dtype is None else x.dtype
         working_dtype = np.dtype(np.float32) if dtype == _FLOAT16 else dtype
-        return numpys(x, axis=axis, dtype=working_dtype, keepdims=keepdims).astype(dtype, copy=False)
+        fold = functools.partial(numpys, dtype=working_dtype)
+        return _of_rows(fold, x, axis, keepdims).astype(dtype, copy=False)
 
     return function
 
@@ -355,10 +360,12 @@ def _cumulative(numpys: Callable[..., Any]) -> Callable[..., Any]:
         dtype = _sum_dtype(x.dtype) if dtype is None else x.dtype
         if dtype == _FLOAT16:
             raise NotOnHost
-        folded = numpys(x, axis=axis, dtype=dtype, include_initial=include_initial)
+        # One by one, as NumPy adds, rounding errors grow with the number of elements.
+        working_dtype = {"float32": np.float64, "float64": np.longdouble}.get(dtype.name, dtype)
+        folded = numpys(x, axis=axis, dtype=working_dtype, include_initial=include_initial)
         if dtype.kind == "f" and not folded.all():
             _refuse_negative_zeros(x)
-        return folded
+        return folded.astype(dtype, copy=False)
 
     return function
 
@@ -376,11 +383,31 @@ def _count(x, axis) -> int:
     return math.prod([x.shape[each] for each in axes])
 
 
+_FEW = 32  # are added one by one, with little error
+
+
+def _of_rows(fold: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
+    """Return a sum, or what is made of one, along axes: of rows of memory, which NumPy adds in pairs.
+
+    Along other axes it adds one by one, and rounding errors grow with the number of elements.
+    """
+    if x.dtype.kind not in "fc" or _count(x, axis) <= _FEW:
+        return fold(x, axis=axis, keepdims=keepdims)
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    kept_shape = [x.shape[i] for i in kept]
+    rows = np.ascontiguousarray(np.transpose(x, (*kept, *axes)))
+    folded = fold(rows.reshape(*kept_shape, _count(x, axis)), axis=-1)
+    if not keepdims:
+        return folded
+    return np.reshape(folded, [1 if i in axes else n for i, n in enumerate(x.shape)])
+
+
 def _mean(x, /, axis=None, *, keepdims=False):
     x = _finite_if_complex(_inexact(x))
     if _count(x, axis) < 2:  # NumPy warns of none, and has 0 for a single -0
         raise NotOnHost
-    return np.mean(x, axis=axis, keepdims=keepdims)
+    return _of_rows(np.mean, x, axis, keepdims)
 
 
 def _deviation(numpys: Callable[..., Any]) -> Callable[..., Any]:
@@ -388,7 +415,7 @@ def _deviation(numpys: Callable[..., Any]) -> Callable[..., Any]:
         x = _inexact(x)
         if not _count(x, axis) > correction:  # of which NumPy warns
             raise NotOnHost
-        return numpys(x, axis=axis, correction=correction, keepdims=keepdims)
+        return _of_rows(functools.partial(numpys, correction=correction), x, axis, keepdims)
 
     return function
 
@@ -449,14 +476,21 @@ def _count_nonzero(x, /, axis=None, keepdims=False):
 # Sorting, searching and sets
 
 
+_KEY_BYTES = 4  # of elements that are sorted together with their positions, as one integer
+
+
 def _sort(x, /, axis=-1, *, stable=True, descending=False):
     _check_axes(_real(x), axis)
-    x = np.sort(x, axis=axis, stable=True)
-    return np.flip(x, axis) if descending else x
+    if x.dtype.kind == "f":  # whose zeros keep their order
+        return sort_floats(x, axis, descending=descending)
+    in_order = np.sort(x, axis=axis)
+    return np.flip(in_order, axis) if descending else in_order
 
 
 def _argsort(x, /, axis=-1, *, stable=True, descending=False):
     _check_axes(_real(x), axis)
+    if x.dtype.itemsize <= _KEY_BYTES and x.dtype != _FLOAT16 and axis is not None:
+        return sort_positions(x, axis, descending=descending)
     if not descending:
         return _positions(np.argsort(_real(x), axis=axis, stable=True))
     # Seen from the end, the last of equal elements is the first.
