@@ -38,7 +38,7 @@ from . import _host_way as host_way
 from ._batches import LineProgram, Pending, attempt_by_kinds, is_recording, lend, note_reader, runs_at_once
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
-from ._capacity._slices import has_many_rows
+from ._capacity._slices import has_many_rows, line_of_put
 from ._elementwise import ELEMENTWISE, Elementwise, OfBase, OfOneDtype, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_by_jax, is_eager
@@ -53,7 +53,7 @@ from ._indexing import (
     write,
 )
 from ._keys import parts_of
-from ._masked import Masked, Memory, is_same, line_of_write_where, masked_of
+from ._masked import Masked, is_same, line_of_write_where, masked_of
 from ._numpy_arguments import (
     AS_THEY_ARE,
     BASIC_KEYS,
@@ -88,10 +88,9 @@ from ._operators import (
     Operator,
 )
 from ._selection import (
-    InArray,
     Part,
     Selection,
-    line_of_write,
+    Source,
     one_program_suffices,
     put,
     put_own,
@@ -170,42 +169,39 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
     return operate
 
 
-def _line_of_operator(
-    array: "Array", other: Any, by: Operator, is_reflected: bool, module: str, may_be_new: bool = False
-) -> Any:
-    """Return what an operator makes as a line of a batch; None of what was no line yet, or has room.
-
-    What was none may become one now where ``may_be_new``.
-    """
+def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bool, module: str) -> Any:
+    """Return what an operator makes as a line of a batch; None where it cannot be one."""
     if type(other) is not Array and type(other) not in _NUMBERS:
         return None
     variant = array._variant_of(by, other, module, is_reflected) if by is POW else by
     function = variant.of_standard.of_values if module == MUTABLE else variant.of_values
     if type(function) is OfBase:
-        return line_of_elements(function.of_base, (array,), module, may_be_new)
+        return line_of_elements(function.of_base, (array,), module)
     operands = (other, array) if is_reflected else (array, other)
-    return line_of_elements(function, operands, module, may_be_new) if type(function) is Elementwise else None
+    return line_of_elements(function, operands, module) if type(function) is Elementwise else None
 
 
-def line_of_elements(
-    function: Elementwise | OfOneDtype, args: Sequence[Any], module: str, may_be_new: bool = False
-) -> Any:
-    """Return what a function makes of each element as a line of a batch; None of what was no line yet.
+def line_of_elements(function: Elementwise | OfOneDtype, args: Sequence[Any], module: str) -> Any:
+    """Return what a function makes of each element as a line of a batch; None where it cannot be one.
 
-    The arguments are arrays without room, or Python's numbers. What was no line becomes one where it
-    ``may_be_new``: where no other way has errors of its own for it.
+    The arguments are arrays or Python's numbers.
     """
     operands: list[Any] = []
     layouts: list[Any] = []
+    with_rows: Source | None = None  # one that has rows
+    sources: list[Source] = []
     for x in args:
         layout = None
         if type(x) is Array:
             if x._masked is not None:
                 return _line_of_masked(function, args, module)
-            read = _read_by_line(x)
-            if read is None:
+            source = _source_of(x)
+            if source is None:
                 return None
-            x, selected = read
+            x, rows, selected = source
+            sources.append(source)
+            if rows is not None:
+                with_rows = source
             if selected is not None:
                 operands.append(selected.starts)
                 layout = selected.layout
@@ -213,27 +209,43 @@ def line_of_elements(
             return None
         operands.append(x)
         layouts.append(layout)
+    if with_rows is not None and not all([_fits_row_by_row(source, with_rows) for source in sources]):
+        return None
     made = function.known_line(operands, tuple(layouts), module == NUMPY or x64_mode())
-    if made is None and may_be_new and isinstance(function, Elementwise):
+    if made is None and type(function) is Elementwise:
         with mode_of(module):
             made = function.line_of_inputs(operands, tuple(layouts))
-    return None if made is None else wrap(made, module, is_scalar=not made.shape)
-
-
-def _read_by_line(array: "Array") -> tuple[Any, InArray | None] | None:
-    """Return the value that a line reads an array of, and what it selects of that, or None for all.
-
-    None alone is returned for an array that may have room.
-    """
-    view = array._view
-    if view is not None:
-        if view.is_selection:
-            return view.read_by_line()
-        return None if view.may_have_rows() else (_current_of(array), None)
-    if array._buffer is not None:
+    if made is None:
         return None
-    pending = array._pending
-    return (array._value if pending is None or pending.is_there else pending), None
+    if with_rows is None:
+        return wrap(made, module, is_scalar=not made.shape)
+    return wrap_rows(Rows(made, with_rows.rows), module)
+
+
+def _fits_row_by_row(source: Source, with_rows: Source) -> bool:
+    """Whether an operand has as many rows as another one that has some, or one for all of them."""
+    if source.rows is not None:
+        return source is with_rows or _has_same_rows(source, with_rows)
+    shape = source.memory_shape
+    ndim = len(with_rows.memory_shape)
+    return len(shape) < ndim or (len(shape) == ndim and shape[0] == 1)
+
+
+def _has_same_rows(x: Source, y: Source) -> bool:
+    """Whether as many rows count of two, and do not count."""
+    shape = x.memory_shape
+    other_shape = y.memory_shape
+    return x.rows == y.rows and len(shape) == len(other_shape) and shape[0] == other_shape[0]
+
+
+def _source_of(array: "Array") -> Source | None:
+    """Return what a line reads an array from; None where it may have room, and no line reads that."""
+    view = array._view
+    if view is None:
+        return array._held()
+    if view.is_selection:
+        return view.source()
+    return None if view.may_have_rows() else Source(_current_of(array))
 
 
 def _current_of(array: "Array") -> Any:
@@ -335,14 +347,11 @@ def _line_of_masked(function: Elementwise | OfOneDtype, args: Sequence[Any], mod
 
 def _operand_without_axes(x: Any) -> Any:
     """Return an array without axes as an operand of a line; None of what is something else."""
-    read = _read_by_line(x) if type(x) is Array and not x.shape else None
-    if read is None:
-        return None
-    value, selected = read
-    return value if selected is None else None
+    source = _source_of(x) if type(x) is Array and not x.shape else None
+    return None if source is None or source.selected is not None else source.value
 
 
-def _of_memory(held: Memory, module: str) -> Any:
+def _of_source(held: Source, module: str) -> Any:
     """Make an array of what another one holds."""
     if held.rows is None:
         return wrap(held.value, module)
@@ -1017,8 +1026,7 @@ class Array(Storage):
         if self._masked is not None or may_have_room(self):
             return None
         args = (self, tuple(layout), *[k for k in keys if type(k) is Array])
-        is_wide = self._module == NUMPY or x64_mode()
-        line = line_of_call(_at_positions, args, {}, is_wide)
+        line = line_of_call(_at_positions, args, {}, self._is_wide())
         if line is not None:
             return line
         with mode_of(self._module):
@@ -1040,7 +1048,7 @@ class Array(Storage):
     def _read_masked(self, masked: Masked) -> Any:
         """Read what a mask selects, which is known now."""
         with mode_of(self._module):
-            source, mask = (_of_memory(held, self._module) for held in masked)
+            source, mask = (_of_source(held, self._module) for held in masked)
             part = _selecting().read_by_array(source, mask)
             if part is None:
                 part = wrap(read(source._current, (mask._current,)), self._module)
@@ -1052,11 +1060,12 @@ class Array(Storage):
         part = None if view is None or not view.is_selection or by is POW else view.part
         if self._masked is None and part is None:
             return False
-        changed = _line_of_operator(self, other, by, False, self._module, may_be_new=True)
+        changed = _line_of_operator(self, other, by, False, self._module)
         if changed is None or changed.dtype != self.dtype:
             return False
         if view is not None and part is not None:
-            return changed.shape == self.shape and self._puts_line(view.owner, part, changed._current, None)
+            new = changed._held() if changed.shape == self.shape else None
+            return new is not None and self._puts_line(view.owner, part, new)
         self._check_writeable()
         self._masked = changed._masked
         return True
@@ -1124,66 +1133,52 @@ class Array(Storage):
         if selection is None or 0 in selection.shape:
             return False
         owner, selection = self._selection_in_owner(selection)
-        read: Any = (value, None)
-        if type(value) is Array:
-            if value._masked is not None:
-                return False
-            view = value._view
-            if view is not None and view.selects(owner, selection):
-                self._check_writeable()
-                return True  # the last step of x[key] += y, whose first one wrote
-            read = (
-                None if value is owner or (view is not None and view.owner is owner) else _read_by_line(value)
-            )
-        elif type(value) not in _NUMBERS:
+        if type(value) in _NUMBERS:
+            return self._puts_line(owner, selection, Source(value))
+        if type(value) is not Array or value._masked is not None:
             return False
-        return read is not None and self._puts_line(owner, selection, *read)
+        if value._view is not None and value._view.selects(owner, selection):
+            self._check_writeable()
+            return True  # the last step of x[key] += y, whose first one wrote
+        new = _source_of(value)
+        return new is not None and self._puts_line(owner, selection, new)
 
-    def _puts_line(self, owner: Any, selection: Selection, new: Any, of_new: InArray | None) -> bool:
+    def _puts_line(self, owner: Any, selection: Selection, new: Source) -> bool:
         """Let a write to a part of the array that owns the value wait; return False where it may not."""
-        if owner._view is not None or owner._host is not None:
-            return False
         self._check_writeable()
-        is_wide = self._module == NUMPY or x64_mode()
-        with owner._lock:
-            if owner._buffer is not None:
-                return False
-            return owner._replace_by_line(line_of_write, selection, new, of_new, is_wide)
+        return owner._replace_by_line(line_of_put, selection, new, self._is_wide())
+
+    def _is_wide(self) -> bool:
+        """Whether the namespace of the array computes in 64 bits."""
+        return self._module == NUMPY or x64_mode()
 
     def _writes_at(self, positions: "Array", value: Any, how: str) -> bool:
         """Let a write at positions on the device wait, as JAX calls it; return False for another one."""
-        is_exact = self._view is None and self._buffer is None and self._host is None
-        if not is_exact or not positions._holds_positions():
+        if not positions._holds_positions():
             return False
-        read: Any = (value, None) if type(value) in _NUMBERS else None
+        new = value
         if type(value) is Array and value._masked is None:
-            read = _read_by_line(value)
-        if read is None or read[1] is not None:
-            return False
-        new, _ = read
-        self._check_writeable()
-        with self._lock:
-            if self._buffer is not None:
+            source = _source_of(value)
+            if source is None or source.rows is not None or source.selected is not None:
                 return False
-            is_wide = self._module == NUMPY or x64_mode()
-            try:
-                return self._replace_by_line(line_of_scatter, positions._current, new, how, is_wide)
-            except (OverflowError, TypeError, ValueError):
-                return False  # as the write at once raises, too
+            new = source.value
+        elif type(value) not in _NUMBERS:
+            return False
+        self._check_writeable()
+        try:
+            return self._replace_by_line(line_of_scatter, positions._current, new, how, self._is_wide())
+        except (OverflowError, TypeError, ValueError):
+            return False  # as the write at once raises, too
 
     def _writes_masked(self, key: Any, value: "Array") -> bool:
         """Let a write of what the same mask selects wait; return False for another one."""
         masked = value._masked
         mask = None if key._masked is not None else key._held()
-        if masked is None or mask is None or not is_same(mask, masked.mask) or self._view is not None:
+        if masked is None or mask is None or not is_same(mask, masked.mask):
             return False
         self._check_writeable()
-        with self._lock:
-            held = self._held()
-            if held is None:
-                return False
-            with mode_of(self._module):
-                return self._replace_by_line(line_of_write_where, held.rows, masked)
+        with mode_of(self._module):
+            return self._replace_by_line(line_of_write_where, masked)
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -1320,8 +1315,7 @@ class Array(Storage):
     def _call_by_jax(self, name: str, args: tuple, kwargs: dict) -> Any:
         if is_recording():
             function = _numpy_methods().WAITING.get(name)
-            is_wide = self._module == NUMPY or x64_mode()
-            made = None if function is None else line_of_call(function, (self, *args), kwargs, is_wide)
+            made = None if function is None else line_of_call(function, (self, *args), kwargs, self._is_wide())
             if made is not None:
                 return as_from(made, self._module)
         with mode_of(self._module):

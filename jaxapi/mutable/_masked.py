@@ -10,38 +10,21 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from ._batches import LARGE, WAITS, Pending, is_lent, of_rows
-from ._selection import Part, Selection, compiled_pair
+from ._selection import Part, Selection, Source, compiled_pair
 
-__all__ = ["Masked", "Memory", "is_same", "line_of_write_where", "masked_of"]
-
-
-class Memory(NamedTuple):
-    """What an array holds: a value, or a buffer and how many of its rows count. Either may be pending."""
-
-    value: Any
-    rows: int | None  # that count; None if all of the value does
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of what counts."""
-        shape = self.value.shape
-        return shape if self.rows is None else (self.rows, *shape[1:])
-
-    def is_like(self, other: "Memory") -> bool:
-        """Whether both have the same shape, and as many rows that do not count."""
-        return self.rows == other.rows and self.value.shape == other.value.shape
+__all__ = ["Masked", "is_same", "line_of_write_where", "masked_of"]
 
 
 class Masked(NamedTuple):
     """Elements of which some are selected, and the mask."""
 
-    elements: Memory
-    mask: Memory
+    elements: Source
+    mask: Source
 
     def with_value(self, value: Any) -> "Masked":
         """Return other elements of which the same are selected."""
         rows = self.elements.rows
-        return Masked(Memory(value if rows is None else of_rows(value), rows), self.mask)
+        return Masked(Source(value if rows is None else of_rows(value), rows), self.mask)
 
     def reads(self, value: Any) -> bool:
         """Whether it holds a value, which is there."""
@@ -52,7 +35,7 @@ class Masked(NamedTuple):
         return is_same(self.mask, other.mask) and self.elements.is_like(other.elements)
 
 
-def masked_of(elements: Memory, mask: Memory) -> Masked | None:
+def masked_of(elements: Source, mask: Source) -> Masked | None:
     """Return what a mask selects as it waits; None where it is better read at once."""
     flags = mask.value
     if type(flags) is not Pending or flags.dtype != bool or not flags.ndim or mask.shape != elements.shape:
@@ -62,7 +45,7 @@ def masked_of(elements: Memory, mask: Memory) -> Masked | None:
     return Masked(elements, mask)
 
 
-def is_same(x: Memory, y: Memory) -> bool:
+def is_same(x: Source, y: Source) -> bool:
     """Whether two arrays hold the same object."""
     return x.rows == y.rows and _as_it_is(x.value) is _as_it_is(y.value)
 
@@ -71,7 +54,7 @@ def _as_it_is(x: Any) -> Any:
     return x.value() if type(x) is Pending and x.is_there else x
 
 
-def _mask_of(elements: Memory, mask: Memory) -> Any:
+def _mask_of(elements: Source, mask: Source) -> Any:
     """Return a mask of elements in the same places; None where it has no room for all of them."""
     if elements.is_like(mask):
         return mask.value
@@ -88,7 +71,7 @@ def line_of_write_where(value: Any, rows: int | None, masked: Masked) -> Any:
     """
     elements, mask = masked
     new = elements.value
-    if not elements.is_like(Memory(value, rows)) or (new.dtype.kind == "c" and value.dtype.kind != "c"):
+    if not elements.is_like(Source(value, rows)) or (new.dtype.kind == "c" and value.dtype.kind != "c"):
         return None
     flags = _mask_of(elements, mask)
     made = _written_where(WAITS, value, flags.taken() if type(flags) is Part else flags, new)
