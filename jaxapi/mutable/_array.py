@@ -209,7 +209,7 @@ def line_of_elements(function: Elementwise | OfOneDtype, args: Sequence[Any], mo
             return None
         operands.append(x)
         layouts.append(layout)
-    if with_rows is not None and not all([_fits_row_by_row(source, with_rows) for source in sources]):
+    if with_rows is not None and not all(_fits_row_by_row(source, with_rows) for source in sources):
         return None
     made = function.known_line(operands, tuple(layouts), module == NUMPY or x64_mode())
     if made is None and type(function) is Elementwise:
@@ -217,9 +217,10 @@ def line_of_elements(function: Elementwise | OfOneDtype, args: Sequence[Any], mo
             made = function.line_of_inputs(operands, tuple(layouts))
     if made is None:
         return None
-    if with_rows is None:
+    rows = None if with_rows is None else with_rows.rows
+    if rows is None:
         return wrap(made, module, is_scalar=not made.shape)
-    return wrap_rows(Rows(made, with_rows.rows), module)
+    return wrap_rows(Rows(made, rows), module)
 
 
 def _fits_row_by_row(source: Source, with_rows: Source) -> bool:
@@ -1056,19 +1057,26 @@ class Array(Storage):
 
     def _changes_by_line(self, other: Any, by: Operator) -> bool:
         """Let an operator change what a mask selects, or a view of a part, where that may wait."""
-        view = None if self._masked is not None else self._view
-        part = None if view is None or not view.is_selection or by is POW else view.part
-        if self._masked is None and part is None:
+        if self._masked is not None:
+            changed = _line_of_operator(self, other, by, False, self._module)
+            if changed is None or changed.dtype != self.dtype:
+                return False
+            self._check_writeable()
+            self._masked = changed._masked
+            return True
+        view = self._view
+        part = view.part if view is not None and view.is_selection else None
+        if view is None or part is None or by is POW:
             return False
-        changed = _line_of_operator(self, other, by, False, self._module)
-        if changed is None or changed.dtype != self.dtype:
+        owner = view.owner
+        if owner._view is not None or owner._host is not None:
             return False
-        if view is not None and part is not None:
-            new = changed._held() if changed.shape == self.shape else None
-            return new is not None and self._puts_line(view.owner, part, new)
-        self._check_writeable()
-        self._masked = changed._masked
-        return True
+        with owner._lock:  # no other thread writes between reading and writing
+            changed = _line_of_operator(self, other, by, False, self._module)
+            if changed is None or changed.dtype != self.dtype or changed.shape != self.shape:
+                return False
+            new = changed._held()
+            return new is not None and self._puts_line(owner, part, new)
 
     def _read(self, keys: tuple, position: list[int] | None) -> Any:
         """Return an element, or what a key with arrays selects."""
@@ -1315,7 +1323,9 @@ class Array(Storage):
     def _call_by_jax(self, name: str, args: tuple, kwargs: dict) -> Any:
         if is_recording():
             function = _numpy_methods().WAITING.get(name)
-            made = None if function is None else line_of_call(function, (self, *args), kwargs, self._is_wide())
+            made = (
+                None if function is None else line_of_call(function, (self, *args), kwargs, self._is_wide())
+            )
             if made is not None:
                 return as_from(made, self._module)
         with mode_of(self._module):

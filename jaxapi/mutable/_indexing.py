@@ -295,9 +295,7 @@ def _scattered_in_rows(buffer, indices, counts, new, layout):
     return _scattered(buffer, new, layout, "set", first, *others)
 
 
-def line_of_scatter(
-    value: Any, rows: int | None, positions: Any, new: Any, how: str, is_wide: bool
-) -> Any:
+def line_of_scatter(value: Any, rows: int | None, positions: Any, new: Any, how: str, is_wide: bool) -> Any:
     """Return ``value`` after ``new`` was written at positions along the first axis, as a line of a batch.
 
     ``new`` is an array or a Python number; ``how`` is as JAX calls it. None is returned for what is no line,

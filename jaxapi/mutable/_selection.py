@@ -404,7 +404,7 @@ def _traced_program_of(known: "InArray", value):
 
 
 class Selected:
-    """What a program reads, or writes, of an array of a certain shape: its inputs, and what it is compiled for."""
+    """What a program reads, or writes, of an array: its inputs, and what it is compiled for."""
 
     __slots__ = ("layout", "shape", "starts")
 
@@ -434,7 +434,7 @@ class InArray(Selected):
 
 
 class Source(NamedTuple):
-    """What a line reads an array from: a value, or a buffer, or what is selected of one; it may be pending."""
+    """What a line reads an array from: a value or a buffer, which may be pending, or a part of it."""
 
     value: Any  # or a Python number
     rows: int | None = None  # that count of what is read; None if all do

@@ -14,7 +14,6 @@ from .._batches import Positions, of_rows, recorded
 from .._selection import Selected, Selection, Source, line_of_write, take
 from ._rows import Rows, compiled_in_width, is_exact, number_of, rows_in, takes_room
 
-
 __all__ = ["first", "has_many_rows", "is_broadcast_to", "is_of_rows_alone", "line_of_put", "one_written"]
 __all__ += ["reshaped_rows", "rows_written", "selected_rows", "source_of_part", "window_of"]
 
@@ -118,7 +117,7 @@ def _has_rows_elsewhere(selection: Selection) -> bool:
 
 @functools.lru_cache(_SELECTIONS_KEPT)
 def _rows_to_read(selection: Selection, shape: tuple[int, ...], size: int) -> Selected | None:
-    """Return what a line reads of an array of which ``size`` rows count, for many rows of it; None for all."""
+    """Return what a line reads of an array of which ``size`` rows count, for many rows; None for all."""
     positions = selection.ranges[0]
     capacity = rows_in(len(positions))
     each = Selection((range(capacity), *selection.ranges[1:]), selection.axes)

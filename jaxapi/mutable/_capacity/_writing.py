@@ -29,7 +29,15 @@ from ._selecting import (
     lie_together,
     positions_of_key,
 )
-from ._slices import first, has_many_rows, is_broadcast_to, is_of_rows_alone, one_written, rows_written, window_of
+from ._slices import (
+    first,
+    has_many_rows,
+    is_broadcast_to,
+    is_of_rows_alone,
+    one_written,
+    rows_written,
+    window_of,
+)
 
 __all__ = ["accumulate_rows", "write_at", "write_number", "write_selection", "write_where"]
 
