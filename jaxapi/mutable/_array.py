@@ -53,7 +53,7 @@ from ._indexing import (
     write,
 )
 from ._keys import parts_of
-from ._masked import Masked, is_same, line_of_write_where, masked_of
+from ._masked import Masked, is_same, line_of_number_where, line_of_write_where, masked_of
 from ._numpy_arguments import (
     AS_THEY_ARE,
     BASIC_KEYS,
@@ -211,16 +211,24 @@ def line_of_elements(function: Elementwise | OfOneDtype, args: Sequence[Any], mo
         layouts.append(layout)
     if with_rows is not None and not all(_fits_row_by_row(source, with_rows) for source in sources):
         return None
-    made = function.known_line(operands, tuple(layouts), module == NUMPY or x64_mode())
-    if made is None and type(function) is Elementwise:
-        with mode_of(module):
-            made = function.line_of_inputs(operands, tuple(layouts))
+    made = _line_of_operands(function, operands, tuple(layouts), module)
     if made is None:
         return None
     rows = None if with_rows is None else with_rows.rows
     if rows is None:
         return wrap(made, module, is_scalar=not made.shape)
     return wrap_rows(Rows(made, rows), module)
+
+
+def _line_of_operands(
+    function: Elementwise | OfOneDtype, operands: list[Any], layouts: tuple[Any, ...], module: str
+) -> Any:
+    """Return the value that a function makes of each element of what a line reads, or None."""
+    made = function.known_line(operands, layouts, module == NUMPY or x64_mode())
+    if made is None and type(function) is Elementwise:
+        with mode_of(module):
+            return function.line_of_inputs(operands, layouts)
+    return made
 
 
 def _fits_row_by_row(source: Source, with_rows: Source) -> bool:
@@ -339,10 +347,9 @@ def _line_of_masked(function: Elementwise | OfOneDtype, args: Sequence[Any], mod
         operands.append(operand)
         if masked:
             selected.append(masked)
-    if not all(masked.is_like(selected[0]) for masked in selected):
+    if not all(masked.is_like(selected[0]) for masked in selected[1:]):
         return None
-    with mode_of(module):
-        made = function.line(operands)
+    made = _line_of_operands(function, operands, (None,) * len(operands), module)
     return None if made is None else _wrap_masked(selected[0].with_value(made), module)
 
 
@@ -980,13 +987,10 @@ class Array(Storage):
         if selection is not None:
             return self._part(selection)
         if _has_positions(key) and is_recording():
-            line = self._line_at(key)
+            line = self._selected_by(key) if type(key) is Array and key.dtype == bool else self._line_at(keys)
             if line is not None:
                 return line
         if isinstance(key, _ARRAYS):
-            masked = self._masked_by(key) if is_recording() else None
-            if masked is not None:
-                return _wrap_masked(masked, self._module)
             with mode_of(self._module):
                 part = _selecting().read_by_array(self, key)
             if part is not None:
@@ -1008,43 +1012,47 @@ class Array(Storage):
         shape = self.shape
         return plain_selection(shape, keys) if element_of(shape, keys) is None else None
 
-    def _line_at(self, key: Any) -> Any:
+    def _line_at(self, keys: tuple) -> Any:
         """Return what is at positions on the device as a line of a batch; None for another key."""
-        keys = key if type(key) is tuple else (key,)
-        layout: list[Any] = []
+        parts: list[Any] = []
+        positions: list[Array] = []
         for k in keys:
             of = type(k)
             if of is Array:
-                if not k._holds_positions():
+                if k._positions_held() is None:
                     return None
-                layout.append("array")
+                positions.append(k)
+                k = _POSITIONS
             elif of is slice:
-                layout.append((k.start, k.stop, k.step))
-            elif k is None or k is Ellipsis:
-                layout.append(str(k))
-            else:
+                k = (k.start, k.stop, k.step)
+                if not _BOUNDS.issuperset(map(type, k)):
+                    return None
+            elif k is not None and k is not Ellipsis:
                 return None
+            parts.append(k)
         if self._masked is not None or may_have_room(self):
             return None
-        args = (self, tuple(layout), *[k for k in keys if type(k) is Array])
-        line = line_of_call(_at_positions, args, {}, self._is_wide())
+        function = _reader_at(tuple(parts))
+        args = (self, *positions)
+        line = line_of_call(function, args, {}, self._is_wide())
         if line is not None:
             return line
         with mode_of(self._module):
-            return _calls().call_on_rows(_at_positions, self._module, args, {}, waits=True)
+            return _calls().call_on_rows(function, self._module, args, {}, waits=True)
 
-    def _holds_positions(self) -> bool:
-        """Whether it is an exact array of integers on a device, which are not looked at."""
-        is_exact = self._masked is None and self._view is None and self._buffer is None and self._host is None
-        return is_exact and are_on_device(self._kept)
+    def _positions_held(self) -> Any:
+        """Return the value of an exact array of integers on a device, which are not looked at; else None."""
+        held = self._held() if self._masked is None and self._host is None else None
+        return held.value if held is not None and held.rows is None and are_on_device(held.value) else None
 
-    def _masked_by(self, key: Any) -> Masked | None:
+    def _selected_by(self, mask: "Array") -> Any:
         """Return what a mask selects as it waits; None where it is better read at once."""
-        if type(key) is not Array or self._masked is not None or key._masked is not None:
+        if self._masked is not None or mask._masked is not None:
             return None
         elements = self._held()
-        mask = key._held()
-        return None if elements is None or mask is None else masked_of(elements, mask)
+        flags = mask._held()
+        masked = None if elements is None or flags is None else masked_of(elements, flags)
+        return None if masked is None else _wrap_masked(masked, self._module)
 
     def _read_masked(self, masked: Masked) -> Any:
         """Read what a mask selects, which is known now."""
@@ -1130,10 +1138,10 @@ class Array(Storage):
                 _write_part(owner, selection, value)
 
     def _writes_line(self, key: Any, value: Any) -> bool:
-        """Let a write by ints and slices wait; return False for one that is better done at once."""
+        """Let a write wait; return False for one that is better done at once."""
         if type(key) is Array:
-            is_masked = type(value) is Array and value._masked is not None
-            return self._writes_masked(key, value) if is_masked else self._writes_at(key, value, "set")
+            is_mask = key.dtype == bool
+            return self._writes_where(key, value) if is_mask else self._writes_at(key, value, "set")
         keys = key if type(key) is tuple else (key,)
         shape = self.shape
         position = element_of(shape, keys)
@@ -1162,7 +1170,8 @@ class Array(Storage):
 
     def _writes_at(self, positions: "Array", value: Any, how: str) -> bool:
         """Let a write at positions on the device wait, as JAX calls it; return False for another one."""
-        if not positions._holds_positions():
+        where = positions._positions_held()
+        if where is None:
             return False
         new = value
         if type(value) is Array and value._masked is None:
@@ -1174,15 +1183,23 @@ class Array(Storage):
             return False
         self._check_writeable()
         try:
-            return self._replace_by_line(line_of_scatter, positions._current, new, how, self._is_wide())
+            return self._replace_by_line(line_of_scatter, where, new, how, self._is_wide())
         except (OverflowError, TypeError, ValueError):
             return False  # as the write at once raises, too
 
-    def _writes_masked(self, key: Any, value: "Array") -> bool:
-        """Let a write of what the same mask selects wait; return False for another one."""
-        masked = value._masked
-        mask = None if key._masked is not None else key._held()
-        if masked is None or mask is None or not is_same(mask, masked.mask):
+    def _writes_where(self, mask: "Array", value: Any) -> bool:
+        """Let a write of a number, or of what the same mask selects, wait; return False for another one."""
+        flags = mask._held() if mask._masked is None else None
+        if flags is None:
+            return False
+        if type(value) in _NUMBERS:
+            self._check_writeable()
+            try:
+                return self._replace_by_line(line_of_number_where, flags, value, self._is_wide())
+            except (OverflowError, TypeError, ValueError):
+                return False  # as the write at once raises, too
+        masked = value._masked if type(value) is Array else None
+        if masked is None or not is_same(flags, masked.mask):
             return False
         self._check_writeable()
         with mode_of(self._module):
@@ -1655,19 +1672,27 @@ def _has_positions(key: Any) -> bool:
     return type(key) is Array or (type(key) is tuple and Array in map(type, key))
 
 
-def _at_positions(array: Array, layout: tuple, *positions: Array) -> Array:
-    """Return what a key selects, whose arrays are apart."""
-    remaining = iter(positions)
-    keys: list[Any] = []
-    for part in layout:
-        if part == "array":
-            keys.append(next(remaining)._value)
-        elif type(part) is tuple:
-            keys.append(slice(*part))
-        else:
-            keys.append(None if part == "None" else ...)
-    made = read(array._value, tuple(keys))
-    return wrap(made, array._module, is_scalar=not made.ndim and ... not in keys)
+_POSITIONS = object()  # in the place of an array in a key
+_BOUNDS = frozenset([int, type(None)])  # of slices
+_KEYS_KEPT = 1024
+
+
+@functools.lru_cache(_KEYS_KEPT)
+def _reader_at(parts: tuple[Any, ...]) -> Callable[..., Array]:
+    """Return what reads an array at positions, which is given the arrays of a key, of these parts."""
+
+    def at_positions(array: Array, *positions: Array) -> Array:
+        remaining = iter(positions)
+        keys: list[Any] = []
+        for part in parts:
+            if part is _POSITIONS:
+                keys.append(next(remaining)._value)
+            else:
+                keys.append(slice(*part) if type(part) is tuple else part)
+        made = read(array._value, tuple(keys))
+        return wrap(made, array._module, is_scalar=not made.ndim and ... not in keys)
+
+    return at_positions
 
 
 def _operated_on_rows(function: Any, operands: tuple, module: str, is_product: bool) -> Any:

@@ -451,10 +451,6 @@ class Source(NamedTuple):
         shape = self.memory_shape
         return shape if self.rows is None else (self.rows, *shape[1:])
 
-    def is_like(self, other: "Source") -> bool:
-        """Whether both have the same shape, and as many rows that do not count."""
-        return self.rows == other.rows and self.memory_shape == other.memory_shape
-
 
 def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[Positions, _Layout]:
     """Return the starts along the axes that are not whole, and what a program is compiled for."""

@@ -374,7 +374,8 @@ class Storage:
             return Source(self._value if pending is None or pending.is_there else pending)
         if buffer._shared and self._is_exact_array_deleted():
             return None
-        return Source(buffer.memory, buffer.count)
+        pending = buffer._pending
+        return Source(buffer._value if pending is None else pending, buffer.count)
 
     def _replace_by_line(self, line_of: Any, *args: Any) -> bool:
         """Replace what is held by ``line_of(value, rows, *args)``, a line of a batch.

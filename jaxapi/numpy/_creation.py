@@ -298,7 +298,7 @@ def _filled_like(name):
         if rows is not None:
             with mode_of(NUMPY):
                 dtype = resolve_dtype(a.dtype if dtype is None else dtype)
-                value = getattr(jaxapi, name)(rows.value.shape, dtype=dtype)
+                value = filled_memory(int(name == "ones"), rows.memory.shape, dtype)
             return wrap_rows(Rows(value, rows.count), NUMPY)
         return globals()[name](
             a.shape if shape is None else shape, a.dtype if dtype is None else dtype, device=device

@@ -29,7 +29,7 @@ from ._programs import Inputs, Program, array_of
 from ._rows import Rows, dtype_may_have_room, least_rows_with_room, with_rows
 from ._transposes import rows_of_transpose
 
-__all__ = ["call_on_rows", "call_on_values", "of_arrays"]
+__all__ = ["call_on_rows", "call_on_values"]
 
 _PROGRAMS_KEPT = 1024
 _OPTIONS = (bool, int, float, complex, str, type, np.dtype, type(None), type(np._NoValue))
@@ -187,11 +187,11 @@ def call_on_rows(
 
 def call_on_values(function: Callable[..., Any], operands: tuple, module: str, waits: bool = False) -> Any:
     """Return what a function of values makes of arrays, as `call_on_rows` does for one of arrays."""
-    return call_on_rows(of_arrays(function, module), module, operands, {}, waits)
+    return call_on_rows(_of_arrays(function, module), module, operands, {}, waits)
 
 
 @functools.cache
-def of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
+def _of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
     """Return a function of values as one of arrays of a namespace."""
 
     def call(*args):
