@@ -22,7 +22,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -271,68 +271,115 @@ _OPTIONS = frozenset([int, bool, str, type(None), type])
 
 
 def line_of_call(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool) -> Any:
-    """Return what a call makes as a line of a batch; None of what was no line yet, or has room.
+    """Return what a call makes as a line of a batch; None of what was no line yet.
 
     ``is_wide`` says whether the arrays' namespace computes in 64 bits.
     """
-    values: list[Any] = []
-    key = _key_of_call(function, args, kwargs, is_wide, values)
+    call = _Call(is_wide)
+    key = call.key_of(function, args, kwargs)
     if key is None:
         return None
-    return attempt_by_kinds(_programs_of_calls.get, key, values, _is_x64(key, values))
+    made = attempt_by_kinds(_programs_of_calls.get, key, call.operands, call.is_x64())
+    return made if made is None or call.rows is None else made(call.rows)
 
 
 def keep_call(
     function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool, program: LineProgram
-) -> None:
-    """Keep the program of a call, which depends on the kinds of arrays and on all other arguments alone."""
-    values: list[Any] = []
-    key = _key_of_call(function, args, kwargs, is_wide, values)
-    if key is not None:
-        if len(_programs_of_calls) == _CALLS_KEPT:
-            _programs_of_calls.clear()
-        _programs_of_calls[*key, program.operand_kinds, _is_x64(key, values)] = program
+) -> bool:
+    """Keep the program of a call, which depends on the kinds of arrays and on all other arguments alone.
 
-
-def _is_x64(key: tuple[Any, ...], values: Sequence[Any]) -> bool:
-    """Whether x64 mode is on while a call runs."""
-    return key[0] or not WIDE.isdisjoint([x.dtype for x in values])
-
-
-def _key_of_call(
-    function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool, values: list[Any]
-) -> Any:
-    """Return what a call's program is kept by, and note the values of arrays; None for other arguments."""
-    key: list[Any] = [is_wide, function, len(args), jax.config.jax_default_matmul_precision]
-    if not _read_arguments(args, key, values):
-        return None
-    if kwargs:
-        key += kwargs
-        if not _read_arguments(kwargs.values(), key, values):
-            return None
-    return tuple(key)
-
-
-def _read_arguments(arguments: Iterable[Any], key: list[Any], values: list[Any]) -> bool:
-    """Note values of arrays without room, and in the key all else; return False for other arguments."""
-    for x in arguments:
-        of = type(x)
-        if of is Array:
-            if x._masked is not None or may_have_room(x):
-                return False
-            values.append(x._current if x._view is None else _current_of(x))
-            key.append(x._is_scalar)
-        elif of in _OPTIONS or isinstance(x, np.dtype):
-            key.append(of)  # as 1 is equal to True
-            key.append(x)
-        elif of is list or of is tuple:
-            key.append(of)
-            key.append(len(x))
-            if not _read_arguments(x, key, values):
-                return False
-        else:
-            return False
+    Where arrays have rows, its first operand is their number, of which what it makes is a function. False is
+    returned for arguments that `line_of_call` does not take.
+    """
+    call = _Call(is_wide)
+    key = call.key_of(function, args, kwargs)
+    if key is None:
+        return False
+    if len(_programs_of_calls) == _CALLS_KEPT:
+        _programs_of_calls.clear()
+    _programs_of_calls[*key, program.operand_kinds, call.is_x64()] = program
     return True
+
+
+class _Call:
+    """What a line reads of a call's arguments, and what its program is kept by."""
+
+    __slots__ = ("_is_wide", "_key", "_lengths", "operands", "rows")
+
+    def __init__(self, is_wide: bool):
+        """Say whether the arrays' namespace computes in 64 bits."""
+        self._is_wide = is_wide
+        self._key: list[Any] = []
+        self._lengths: list[int] = []  # integers in sequences, as in a shape
+        self.operands: list[Any] = []  # the number of rows, if some arrays have them, and values of arrays
+        self.rows: int | None = None  # how many count, of all arrays that have a buffer
+
+    def is_x64(self) -> bool:
+        """Whether x64 mode is on while the call runs."""
+        return self._is_wide or not WIDE.isdisjoint([x.dtype for x in self.operands])
+
+    def key_of(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Note the operands, and return what the program is kept by; None for other arguments."""
+        key = self._key
+        key += (self._is_wide, function, len(args), jax.config.jax_default_matmul_precision)
+        if not self._read(args):
+            return None
+        if kwargs:
+            key += kwargs
+            if not self._read(kwargs.values()):
+                return None
+        rows = self.rows
+        if rows is not None:
+            if not self._are_rows_apart(rows):
+                return None
+            self.operands.insert(0, np.int32(rows))
+        return tuple(key)
+
+    def _read(self, arguments: Iterable[Any]) -> bool:
+        """Note values of arrays, and in the key all else; return False for other arguments."""
+        key = self._key
+        for x in arguments:
+            of = type(x)
+            if of is Array:
+                if not self._read_array(x):
+                    return False
+            elif of in _OPTIONS or isinstance(x, np.dtype):
+                key.append(of)  # as 1 is equal to True
+                key.append(x)
+            elif of is list or of is tuple:
+                key.append(of)
+                key.append(len(x))
+                self._lengths += [item for item in x if type(item) is int]
+                if not self._read(x):
+                    return False
+            else:
+                return False
+        return True
+
+    def _read_array(self, array: "Array") -> bool:
+        if array._buffer is None:
+            if may_have_room(array):
+                return False
+            self.operands.append(array._current if array._view is None else _current_of(array))
+            self._key.append(array._is_scalar)
+            return True
+        held = array._held()
+        if held is None or held.rows is None or self.rows not in (None, held.rows):
+            return False
+        self.rows = held.rows
+        self.operands.append(held.value)
+        self._key.append(_Rows(held.rows.bit_length()))
+        return True
+
+    def _are_rows_apart(self, rows: int) -> bool:
+        """Whether nothing else is as long as arrays that have rows: no exact array, no length in a shape."""
+        return rows not in self._lengths and not any(x.shape[:1] == (rows,) for x in self.operands)
+
+
+class _Rows(NamedTuple):
+    """What a program is kept by of an array that has rows: it serves numbers between two powers of 2."""
+
+    bits: int
 
 
 def _line_of_masked(function: Elementwise | OfOneDtype, args: Sequence[Any], module: str) -> Any:
