@@ -35,7 +35,15 @@ from .._core._lengths import is_cut_as_view
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
-from ._batches import LineProgram, Pending, attempt_by_kinds, is_recording, lend, note_reader, runs_at_once
+from ._batches import (
+    LineProgram,
+    Pending,
+    attempt_by_kinds,
+    is_asked_at_once,
+    is_recording,
+    lend,
+    note_reader,
+)
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
 from ._capacity._slices import has_many_rows, line_of_put
@@ -181,10 +189,12 @@ def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bo
     return line_of_elements(function, operands, module) if type(function) is Elementwise else None
 
 
-def line_of_elements(function: Elementwise | OfOneDtype, args: Sequence[Any], module: str) -> Any:
+def line_of_elements(
+    function: Elementwise | OfOneDtype, args: Sequence[Any], module: str, makes_scalars: bool = True
+) -> Any:
     """Return what a function makes of each element as a line of a batch; None where it cannot be one.
 
-    The arguments are arrays or Python's numbers.
+    The arguments are arrays or Python's numbers. A result without axes is a scalar where ``makes_scalars``.
     """
     operands: list[Any] = []
     layouts: list[Any] = []
@@ -216,7 +226,7 @@ def line_of_elements(function: Elementwise | OfOneDtype, args: Sequence[Any], mo
         return None
     rows = None if with_rows is None else with_rows.rows
     if rows is None:
-        return wrap(made, module, is_scalar=not made.shape)
+        return wrap(made, module, is_scalar=makes_scalars and not made.shape)
     return wrap_rows(Rows(made, rows), module)
 
 
@@ -435,7 +445,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                 else:
                     in_place_of_numpy(host, operand)
                 return self
-        if is_recording() and self._changes_by_line(other, by):
+        if is_recording() and not is_asked_at_once() and self._changes_by_line(other, by):
             return self
         with mode_of(self._module):
             return _changed_by_jax(self, other, by)
@@ -1113,12 +1123,13 @@ class Array(Storage):
     def _changes_by_line(self, other: Any, by: Operator) -> bool:
         """Let an operator change what a mask selects, or a view of a part, where that may wait."""
         if self._masked is not None:
-            changed = _line_of_operator(self, other, by, False, self._module)
-            if changed is None or changed.dtype != self.dtype:
-                return False
-            self._check_writeable()
-            self._masked = changed._masked
-            return True
+            with self._lock:  # from reading what is selected until it is written
+                changed = _line_of_operator(self, other, by, False, self._module)
+                if changed is None or changed.dtype != self.dtype:
+                    return False
+                self._check_writeable()
+                self._masked = changed._masked
+                return True
         view = self._view
         part = view.part if view is not None and view.is_selection else None
         if view is None or part is None or by is POW:
@@ -1126,7 +1137,7 @@ class Array(Storage):
         owner = view.owner
         if owner._view is not None or owner._host is not None:
             return False
-        with owner._lock:  # no other thread writes between reading and writing
+        with owner._lock:  # from reading the part until it is written
             changed = _line_of_operator(self, other, by, False, self._module)
             if changed is None or changed.dtype != self.dtype or changed.shape != self.shape:
                 return False
@@ -1151,7 +1162,7 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
-        elif is_recording() and not runs_at_once() and self._writes_line(key, value):
+        elif is_recording() and not is_asked_at_once() and self._writes_line(key, value):
             return
         with mode_of(self._module):
             self._write_by_jax(key, value)

@@ -13,22 +13,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.experimental.layout import Layout, with_layout_constraint
 
 from .._core._constants import repeated
 from .._core._programs import compiled
+from ._in_place import InPlace, is_small
 
 if TYPE_CHECKING:
-    from ._batches import Kind, Line, LineProgram
+    import weakref
 
-__all__ = ["SMALL", "WORTH_A_PROGRAM", "Numbers", "Operand", "Run"]
+    from ._batches import Kind, LineProgram, Pending
 
-SMALL = 2**16  # bytes that are copied as fast as they are written in place
-
-_copy = compiled(jnp.copy)  # which binds no array to its device, as jnp.copy does
+__all__ = ["WORTH_A_PROGRAM", "Lines", "Numbers", "Operand", "Run"]
 
 _PROGRAMS_KEPT = 256
 _MOST_VARIANTS = 3  # of the program of a batch, by the results that are kept
@@ -50,7 +48,6 @@ class Numbers(NamedTuple):
 # What a line reads: a result of another line, by the numbers of both, the number of an array that the batch
 # was given, or some of its numbers.
 Operand = tuple[int, int] | int | Numbers
-_Plan = tuple[tuple["LineProgram", tuple[Operand, ...]], ...]
 
 
 def _is_of_a_line(x: Operand) -> TypeGuard[tuple[int, int]]:
@@ -58,12 +55,70 @@ def _is_of_a_line(x: Operand) -> TypeGuard[tuple[int, int]]:
     return type(x) is tuple
 
 
+class _Plan(NamedTuple):
+    """What a batch is compiled for: of each line its program and its operands."""
+
+    programs: "tuple[LineProgram, ...]"
+    operands: tuple[tuple[Operand, ...], ...]
+
+
+class Lines:
+    """The calls of a batch, in their order: of each its program, its operands, and its results."""
+
+    __slots__ = ("_results", "operands", "programs")
+
+    def __init__(self) -> None:
+        """Begin without a call."""
+        self.programs: list[LineProgram] = []
+        self.operands: list[Sequence[Operand]] = []
+        self._results: list[Sequence[weakref.ref[Pending]]] = []  # of which somebody may have some
+
+    def __len__(self) -> int:
+        """Return the number of calls."""
+        return len(self.programs)
+
+    def add(
+        self,
+        program: "LineProgram",
+        operands: Sequence[Operand],
+        results: "Sequence[weakref.ref[Pending]]",
+    ) -> None:
+        """Append a call."""
+        self.programs.append(program)
+        self.operands.append(operands)
+        self._results.append(results)
+
+    def plan(self) -> _Plan:
+        """Return what they are compiled for."""
+        return _Plan(tuple(self.programs), tuple(map(tuple, self.operands)))
+
+    def wanted(self) -> list[int]:
+        """Return the numbers of lines of which somebody has a result."""
+        return [number for number in range(len(self)) if self._living_results(number)]
+
+    def is_wanted(self, number: int) -> bool:
+        """Whether somebody has a result of a line."""
+        return bool(self._living_results(number))
+
+    def finish(self, number: int, made: Any) -> None:
+        """Give what a line returned, or the error that it raised, to who has its results."""
+        program = self.programs[number]
+        for pending in self._living_results(number):
+            if isinstance(made, Exception):
+                pending.finish(None, made)
+            else:
+                pending.finish(program.results(made)[pending.index])
+
+    def _living_results(self, number: int) -> "list[Pending]":
+        return [pending for result in self._results[number] if (pending := result()) is not None]
+
+
 class Run:
     """The lines of a closed batch, on their way to values. What Ctrl-C ends goes on when asked again."""
 
     def __init__(
         self,
-        lines: "list[Line]",
+        lines: Lines,
         arrays: list[Any],
         numbers: dict[np.dtype, list],
         device: Any,
@@ -78,60 +133,65 @@ class Run:
         # The lines that the one program returns, and what it returned or raised: appended by one call of C.
         self._together: list[Any] = []
         self._each: list[Any] = []  # what each line returned, or the error that it raised, as far as they ran
-        self._program = _program_of(lines) if may_compile and len(lines) >= WORTH_A_PROGRAM else None
+        is_worth_it = may_compile and len(lines) >= WORTH_A_PROGRAM
+        self._program = _program_of(lines.plan()) if is_worth_it else None
 
     def finish(self) -> None:
         """Give a value, or the error that is raised instead, to all results that somebody has."""
-        wanted = [line for line in self._lines if line.wanted()]
+        wanted = self._lines.wanted()
         if not wanted:
             return
         if self._program is not None and not self._each and not self._ran_together():
             self._together.clear()  # what Ctrl-C ended
-            numbers = [line.number for line in wanted]
-            self._program.run(self._arrays, self._numbers, self._device, numbers, self._together)
+            self._program.run(self._arrays, self._numbers, self._device, wanted, self._together)
         if not self._ran_together():
             self._finish_each(wanted)
             return
         kept, made = self._together
-        for line in wanted:
-            _finish(line, made if isinstance(made, Exception) else made[kept.index(line.number)])
+        for number in wanted:
+            self._lines.finish(number, made if isinstance(made, Exception) else made[kept.index(number)])
 
     def _ran_together(self) -> bool:
         return len(self._together) > 1
 
-    def _finish_each(self, wanted: "list[Line]") -> None:
+    def _finish_each(self, wanted: list[int]) -> None:
         """Run line by line; what depends on one that fails raises its error when it is asked for."""
         needed = _Needed(self._lines, wanted)
-        for line in self._lines:
-            if line.number not in needed.last_uses:
-                if line.number == len(self._each):
+        for number in range(len(self._lines)):
+            if number not in needed.last_uses:
+                if number == len(self._each):
                     self._each.append(None)
                 continue
-            if line.number == len(self._each):
-                self._run_line(line, needed)
-            if self._each[line.number] is not None:
-                _finish(line, self._each[line.number])
-            for number in needed.lines_read_last_by(line):
-                self._each[number] = None
+            if number == len(self._each):
+                self._run_line(number, needed)
+            if self._each[number] is not None:
+                self._lines.finish(number, self._each[number])
+            for earlier in needed.lines_read_last_by(number):
+                self._each[earlier] = None
 
-    def _run_line(self, line: "Line", needed: "_Needed") -> None:
+    def _run_line(self, number: int, needed: "_Needed") -> None:
         """Append what a line returns, or the error that it raises."""
         try:
-            operands = [self._operand(x) for x in line.operands]
-            failed = [x for x in operands if isinstance(x, Exception)]
-            if failed:
-                self._each.append(failed[0])
-            elif self._may_reuse(line, operands, needed):
-                if not line.program.was_reused:  # a first call, as of `_Program`
-                    operands[0] = _copy(operands[0])
-                # in the same call of C that deletes the operand, which Ctrl-C cannot end
-                program = line.program.reusing.jitted()
-                self._each.extend(itertools.starmap(program, [line.program.arguments(operands)]))
-                line.program.was_reused = True
-            else:
-                self._each.append(line.program(operands))
+            try:
+                self._call_line(number, needed)
+            except ValueError as error:
+                if not _is_of_an_interrupt(error):
+                    raise
+                self._call_line(number, needed)
         except Exception as error:
             self._each.append(error.with_traceback(None))  # whose frames hold the operands
+
+    def _call_line(self, number: int, needed: "_Needed") -> None:
+        """Append what a line returns, or the error of a line that it reads."""
+        program = self._lines.programs[number]
+        operands = [self._operand(x) for x in self._lines.operands[number]]
+        failed = [x for x in operands if isinstance(x, Exception)]
+        if failed:
+            self._each.append(failed[0])
+        elif self._may_reuse(number, operands, needed):
+            program.call_in_place(operands, self._each)
+        else:
+            self._each.append(program(operands))
 
     def _operand(self, x: Any) -> Any:
         """Return the value of an operand, or the error of the line that makes it."""
@@ -141,33 +201,24 @@ class Run:
             return repeated(x.of(self._numbers[x.dtype]), self._device)
         number, index = x
         made = self._each[number]
-        return made if isinstance(made, Exception) else self._lines[number].program.results(made)[index]
+        return made if isinstance(made, Exception) else self._lines.programs[number].results(made)[index]
 
-    def _may_reuse(self, line: "Line", operands: list[Any], needed: "_Needed") -> bool:
+    def _may_reuse(self, number: int, operands: list[Any], needed: "_Needed") -> bool:
         """Whether a line may use the memory of its first operand: nobody else has it, or will read it."""
-        if line.program.reusing is None or getattr(operands[0], "nbytes", 0) <= SMALL:
+        lines = self._lines
+        if not lines.programs[number].writes or is_small(operands[0]):
             return False
-        x = line.operands[0]
-        if line.operands.count(x) > 1:
+        x, *others = lines.operands[number]
+        if x in others:
             return False
         if _is_of_a_line(x):
-            number, _ = x
-            source = self._lines[number]
-            is_last = needed.last_uses[number] == line.number and not source.wanted()
-            is_read_last = is_last and source.program.is_one
+            source, _ = x
+            is_last = needed.last_uses[source] == number and not lines.is_wanted(source)
+            is_read_last = is_last and lines.programs[source].is_one
         else:
-            is_read_last = type(x) is int and needed.last_readers[x] == line.number
+            is_read_last = type(x) is int and needed.last_readers[x] == number
         # The other list is that of the arrays, or that of what each line returned.
         return is_read_last and sys.getrefcount(operands[0]) == _IN_ONE_LIST + 1
-
-
-def _finish(line: "Line", made: Any) -> None:
-    """Give what a line returned, or the error that it raised, to who has its results."""
-    for pending in line.wanted():
-        if isinstance(made, Exception):
-            pending.finish(None, made)
-        else:
-            pending.finish(line.program.results(made)[pending.index])
 
 
 def _count_in_a_list() -> int:
@@ -182,26 +233,26 @@ _IN_ONE_LIST = _count_in_a_list() if getattr(sys, "_is_gil_enabled", lambda: Tru
 class _Needed:
     """Which lines have to run, and who reads what last."""
 
-    def __init__(self, lines: "list[Line]", wanted: "list[Line]"):
+    def __init__(self, lines: Lines, wanted: list[int]):
         """Go back from the lines whose results somebody has."""
-        self.last_uses = {line.number: line.number for line in wanted}  # of lines
+        self.last_uses = {number: number for number in wanted}  # of lines
         self.last_readers: dict[int, int] = {}  # of arrays
         self._read_last: dict[int, list[int]] = {}
-        for line in reversed(lines):
-            if line.number not in self.last_uses:
+        for number in reversed(range(len(lines))):
+            if number not in self.last_uses:
                 continue
-            for x in line.operands:
+            for x in lines.operands[number]:
                 if _is_of_a_line(x):
-                    number, _ = x
-                    self.last_uses[number] = max(self.last_uses.get(number, -1), line.number)
+                    source, _ = x
+                    self.last_uses[source] = max(self.last_uses.get(source, -1), number)
                 elif type(x) is int:
-                    self.last_readers.setdefault(x, line.number)
-        for number, reader in self.last_uses.items():
-            self._read_last.setdefault(reader, []).append(number)
+                    self.last_readers.setdefault(x, number)
+        for source, reader in self.last_uses.items():
+            self._read_last.setdefault(reader, []).append(source)
 
-    def lines_read_last_by(self, line: "Line") -> list[int]:
+    def lines_read_last_by(self, number: int) -> list[int]:
         """Return the numbers of lines whose results nobody reads behind this one."""
-        return self._read_last.get(line.number, [])
+        return self._read_last.get(number, [])
 
 
 class _Program:
@@ -215,11 +266,11 @@ class _Program:
         self._failed = False
         self._kept: tuple[int, ...] = ()  # the lines whose results are returned
         self._variants = 0
-        self._compiled: dict[tuple[int, ...], Any] = {}  # by the arrays whose memory is used
-        self._was_called: set[Any] = set()  # those of which a call ended
-        first_operands = [operands[0] for program, operands in plan if program.reusing is not None]
+        self._compiled: dict[tuple[int, ...], InPlace] = {}  # by the arrays whose memory is used
+        lines = zip(plan.programs, plan.operands, strict=True)
+        first_operands = [operands[0] for program, operands in lines if program.writes]
         self._written = sorted({x for x in first_operands if type(x) is int})
-        all_operands = itertools.chain.from_iterable(operands for _, operands in plan)
+        all_operands = itertools.chain.from_iterable(plan.operands)
         self._dtypes = list(dict.fromkeys(x.dtype for x in all_operands if type(x) is Numbers))
 
     def run(
@@ -248,18 +299,14 @@ class _Program:
         given = [None if number in donated else x for number, x in enumerate(arrays)]
         spent = [arrays[number] for number in donated]
         try:
-            if program not in self._was_called:  # a first call ends in Python, where Ctrl-C could lose it
-                spent = list(map(_copy, spent))
             vectors = [repeated(numbers[dtype], device) for dtype in self._dtypes]
-            made.extend(itertools.starmap(program, [(given, spent, vectors)]))
-            self._was_called.add(program)
+            # Shapes and dtypes are the plan's.
+            kind = (*[x.committed for x in arrays], *map(type, vectors))
+            program.call(kind, (spent, given, vectors), made)
         except Exception as error:
-            self._failed = True
+            self._failed = not _is_of_an_interrupt(error)
             if any(arrays[number].is_deleted() for number in donated):
                 made.append(error.with_traceback(None))
-        finally:
-            if program not in self._was_called:  # JAX would call it in Python for good
-                self._compiled.pop(donated, None)
 
     def _keeps(self, wanted: list[int]) -> bool:
         """Whether the program returns the results of these lines, from now on."""
@@ -273,17 +320,16 @@ class _Program:
         self._variants += 1
         self._kept = tuple(sorted({*self._kept, *wanted}))
         self._compiled = {}
-        self._was_called = set()
         return True
 
     def _donated(self, arrays: list[Any]) -> tuple[int, ...]:
         """Return the arrays that are written to, nobody else has, and that a result can take the place of."""
         room: collections.Counter[Kind] = collections.Counter()
         for number in self._kept:
-            room.update(self._plan[number][0].kinds)
+            room.update(self._plan.programs[number].kinds)
         donated = []
         for number in self._written:
-            if arrays[number].nbytes <= SMALL or sys.getrefcount(arrays[number]) != _IN_ONE_LIST:
+            if is_small(arrays[number]) or sys.getrefcount(arrays[number]) != _IN_ONE_LIST:
                 continue
             kind = next((kind for kind in room if kind.is_of(arrays[number]) and room[kind]), None)
             if kind is not None:
@@ -291,12 +337,12 @@ class _Program:
                 donated.append(number)
         return tuple(donated)
 
-    def _compile(self, donated: tuple[int, ...]) -> Any:
+    def _compile(self, donated: tuple[int, ...]) -> InPlace:
         plan = self._plan
         kept = self._kept
         needed = _needed_by(plan, kept)
 
-        def statements(given: list[Any], spent: list[Any], vectors: list[Any]) -> list[Any]:
+        def statements(spent: list[Any], given: list[Any], vectors: list[Any]) -> list[Any]:
             arrays = dict(enumerate(given)) | dict(zip(donated, spent, strict=True))
             numbers = dict(zip(self._dtypes, vectors, strict=True))
             made: list[Any] = []
@@ -307,26 +353,29 @@ class _Program:
                 if isinstance(x, Numbers):
                     return x.of(numbers[x.dtype])
                 number, index = x
-                program, _ = plan[number]
-                return program.results(made[number])[index]
+                return plan.programs[number].results(made[number])[index]
 
-            for number, (program, operands) in enumerate(plan):
+            for number, (program, operands) in enumerate(zip(plan.programs, plan.operands, strict=True)):
                 result = None
                 if number in needed:
                     result = jax.tree.map(_sealed, program(list(map(value_of, operands))))
                 made.append(result)
             return [made[number] for number in kept]
 
-        return compiled(statements, donate_argnums=1).jitted()
+        return InPlace(compiled(statements, donate_argnums=0).jitted())
+
+
+def _is_of_an_interrupt(error: Exception) -> bool:
+    """Whether JAX made an error of a Ctrl-C that came while it compared what is static."""
+    return "Cache keys should be comparable" in str(error)
 
 
 def _needed_by(plan: _Plan, kept: Sequence[int]) -> set[int]:
     """Return the lines that those read that are kept, and these."""
     needed = set(kept)
-    for number in reversed(range(len(plan))):
+    for number in reversed(range(len(plan.programs))):
         if number in needed:
-            _, operands = plan[number]
-            needed.update(x[0] for x in operands if _is_of_a_line(x))
+            needed.update(x[0] for x in plan.operands[number] if _is_of_a_line(x))
     return needed
 
 
@@ -340,15 +389,14 @@ _programs: collections.OrderedDict[_Plan, _Program] = collections.OrderedDict()
 _programs_lock = threading.RLock()
 
 
-def _program_of(lines: "list[Line]") -> _Program:
+def _program_of(plan: _Plan) -> _Program:
     """Return the program of lines, which was there if they came before."""
-    key = tuple([(line.program, line.operands) for line in lines])
     with _programs_lock:
-        program = _programs.get(key)
+        program = _programs.get(plan)
         if program is None:
-            program = _programs[key] = _Program(key)
+            program = _programs[plan] = _Program(plan)
             if len(_programs) > _PROGRAMS_KEPT:
                 _programs.popitem(last=False)
         else:
-            _programs.move_to_end(key)
+            _programs.move_to_end(plan)
         return program

@@ -52,11 +52,13 @@ from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
-from ._batch_programs import SMALL, WORTH_A_PROGRAM, Numbers, Operand, Run
+from ._batch_programs import WORTH_A_PROGRAM, Lines, Numbers, Operand, Run
+from ._in_place import is_small
 
-__all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_lent", "is_recording", "lend"]
+__all__ = ["LARGE", "Pending", "concrete", "continued", "deferred", "is_recording", "lend"]
 __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "attempt_of"]
 __all__ += [
+    "is_asked_at_once",
     "is_lent",
     "kind_of",
     "kind_of_array",
@@ -66,7 +68,6 @@ __all__ += [
     "of_rows",
     "run_all",
     "run_readers",
-    "runs_at_once",
     "takes_pending",
 ]
 
@@ -120,15 +121,13 @@ def kind_of_array(array: jax.Array) -> Kind:
 class Pending:
     """The value that a line of a batch makes. Its shape and its dtype are known before."""
 
-    __slots__ = ("__weakref__", "_error", "_line", "_value", "dtype", "index", "kind", "shape")
+    __slots__ = ("__weakref__", "_error", "_value", "batch", "kind", "source")
 
-    def __init__(self, kind: Kind, line: "Line | None" = None, index: int = 0):
-        """Stand for what a line makes, or for one of several results."""
+    def __init__(self, kind: Kind, batch: "_Batch", source: tuple[int, int]):
+        """Stand for a result of a line of a batch, by the numbers of both."""
         self.kind = kind
-        self.shape = kind.shape  # the length of each axis
-        self.dtype = kind.dtype
-        self.index = index
-        self._line = line
+        self.source = source
+        self.batch: _Batch | None = batch  # until it ran
         self._value: Any = None
         self._error: Exception | None = None
 
@@ -136,6 +135,21 @@ class Pending:
     def is_there(self) -> bool:
         """Whether the value was made."""
         return self._value is not None
+
+    @property
+    def index(self) -> int:
+        """Which result of its line it is."""
+        return self.source[1]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self.kind.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of all elements."""
+        return self.kind.dtype
 
     @property
     def ndim(self) -> int:
@@ -160,8 +174,8 @@ class Pending:
     @property
     def device(self) -> Any:
         """Where the value is made."""
-        line = self._line
-        return line.batch.device if line is not None else self.value().device
+        batch = self.batch
+        return self.value().device if batch is None else batch.device
 
     def __len__(self) -> int:
         """Return the length of the first axis."""
@@ -177,9 +191,9 @@ class Pending:
 
     def value(self) -> jax.Array:
         """Return the value; the batch runs if it has not run yet."""
-        line = self._line
-        if line is not None:
-            line.batch.run(is_asked=True)
+        batch = self.batch
+        if batch is not None:
+            batch.run(is_asked=True)
         if self._error is not None:
             raise self._error.with_traceback(None)  # or it would keep the frames of all who asked
         return self._value
@@ -188,7 +202,7 @@ class Pending:
         """Take the value, or the error that is raised instead of it."""
         self._value = value
         self._error = error
-        self._line = None
+        self.batch = None
 
 
 class Positions(tuple):
@@ -218,8 +232,8 @@ def of_rows(x: Any) -> Any:
     Its batch is not compiled as one, but as a round of a loop: the next one might have buffers of other
     lengths.
     """
-    if type(x) is Pending and x._line is not None:
-        x._line.batch.has_rows = True
+    if type(x) is Pending and x.batch is not None:
+        x.batch.has_rows = True
     return x
 
 
@@ -334,12 +348,11 @@ class LineProgram:
     __slots__ = (
         "_options",
         "_program",
-        "is_for_now",
         "is_one",
         "kinds",
         "nbytes",
         "operand_kinds",
-        "was_reused",
+        "starts_at_once",
     )
 
     def __init__(self, program: Any, options: tuple[Any, ...], kinds: tuple[Kind, ...]):
@@ -347,7 +360,6 @@ class LineProgram:
         self._program = program
         self._options = list(zip(sorted(program.static_argnums), options, strict=False))
         self.operand_kinds = kinds
-        self.was_reused = False  # the program that uses the memory of its first operand was called
         structures = [kind.structure() for kind in kinds]
         traced = program.jitted().trace(*self.arguments(structures))
         made = traced.out_info
@@ -357,7 +369,7 @@ class LineProgram:
         self.nbytes = sum(math.prod(x.shape) * x.dtype.itemsize for x in results)
         # What takes long starts while the host goes on. For a product of matrices a GPU's library may choose
         # another algorithm in another program.
-        self.is_for_now = self.nbytes > LARGE or _has_products(traced.jaxpr)
+        self.starts_at_once = self.nbytes > LARGE or _has_products(traced.jaxpr)
 
     def arguments(self, operands: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program, in their order."""
@@ -367,9 +379,13 @@ class LineProgram:
         return arguments
 
     @property
-    def reusing(self) -> Any:
-        """The program that uses the memory of its first operand; None where there is none."""
-        return getattr(self._program, "reusing", None)
+    def writes(self) -> bool:
+        """Whether it may use the memory of its first operand: `call_in_place`."""
+        return hasattr(self._program, "in_place")
+
+    def call_in_place(self, operands: Iterable[Any], made: list[Any]) -> None:
+        """Append the result, made in the memory of the first operand."""
+        self._program.in_place(self.arguments(operands), made)
 
     def __call__(self, operands: Iterable[Any]) -> Any:
         """Run the program, and return its result, or a sequence of several."""
@@ -395,28 +411,6 @@ def _has_products(jaxpr: Any) -> bool:
     return False
 
 
-class Line:
-    """A call that waits.
-
-    An operand is a result of another line, by the numbers of both, the number of an array of the batch, or
-    some of its numbers.
-    """
-
-    __slots__ = ("batch", "number", "operands", "program", "results")
-
-    def __init__(self, batch: "_Batch", program: LineProgram, operands: tuple[Operand, ...], number: int):
-        """Note a call, which has a number in the order of lines."""
-        self.batch = batch
-        self.program = program
-        self.operands = operands
-        self.number = number
-        self.results: list[weakref.ref[Pending]] = []
-
-    def wanted(self) -> list[Pending]:
-        """Return the results that somebody has."""
-        return [pending for result in self.results if (pending := result()) is not None]
-
-
 # What chooses the program of a line, of which the kinds of operands, and whether x64 mode is on, come last.
 ProgramOf = Callable[[tuple[Any, ...]], LineProgram | None]
 
@@ -436,12 +430,12 @@ class _Batch:
         # Whether the values of the batch before were asked for: else this one may be the end of a loop.
         self._follows_asked = getattr(_local, "was_asked", False)
         self._is_bound = False  # to its device, as what was put there
-        self._lines: list[Line] = []
+        self._lines = Lines()
         self._arrays: list[Any] = []
         self._known: dict[int, tuple[int, Kind]] = {}  # the numbers and kinds of arrays, by their identities
         self._numbers: dict[np.dtype, list[Any]] = {}
-        self._statements: set[tuple[int, int, int]] = set()
-        self._codes: dict[int, types.CodeType] = {}  # of these statements, kept so that no other has this id
+        # The codes of statements, kept so that no others have their identities.
+        self._statements: dict[tuple[int, int, int], types.CodeType] = {}
         self._first_repeated: tuple[int, int, int] | None = None
         self._is_round = False
         self._run: Run | None = None  # once it is closed
@@ -462,7 +456,8 @@ class _Batch:
     def record(self, program_of: ProgramOf, key: tuple[Any, ...], args: Sequence[Any]) -> Any:
         """Add a line for a call, whose program is chosen by the kinds of its operands; return what it makes.
 
-        None is returned for a call that has to run at once, `_RUN_FIRST` where the batch has to run before.
+        None is returned for a call that has to run at once, `_RUN_FIRST` where this batch has to run before,
+        and `_RUN_OTHERS` where those of arguments have to.
         """
         with self.lock:
             if self.is_busy:  # a finalizer, or a signal's handler, runs in the middle of another call
@@ -499,10 +494,12 @@ class _Batch:
         for x in args:
             of = type(x)
             operand: Operand | None = None
-            if of is Pending and x._line is not None:
+            if of is Pending and (batch := x.batch) is not None:
+                if batch is not self:
+                    return _RUN_OTHERS
                 has_arrays = True
                 kind = x.kind
-                operand = x._line.number, x.index
+                operand = x.source
             elif of in _NUMBERS:
                 kind = of
             elif of is Positions:
@@ -592,7 +589,7 @@ class _Batch:
         numbers = self._numbers.setdefault(kind.dtype, [])
         start = len(numbers)
         numbers.extend(values)
-        return Numbers._make((kind.dtype, start, kind.shape))
+        return Numbers(kind.dtype, start, kind.shape)
 
     def _keep(self, x: Any, kind: Kind) -> int:
         number = len(self._arrays)
@@ -615,34 +612,37 @@ class _Batch:
 
     def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
-        if program.is_for_now:
-            return self._made_at_once(program, args)
-        code, instruction = _code_and_instruction(sys._getframe(3))  # who called `attempt_by_kinds`
-        if not self._lines and _runs_at_once(code, instruction):
-            return self._made_at_once(program, args)
+        if program.starts_at_once:
+            return self._run_now(program, args)
+        code, instruction = _code_and_instruction(sys._getframe(1))
+        if not self._lines:
+            asked = _asked_at_once.get(_place_of(code, instruction))
+            if asked is not None and asked.runs():
+                return self._run_now(program, args)
         statement = (id(code), instruction, id(program))  # a call may make several lines
         if not self.is_open or self._ends_before(statement):
             return _RUN_FIRST
-        self._codes[id(code)] = code
-        self._statements.add(statement)
+        self._statements[statement] = code
         self._bytes += program.nbytes
         if None in operands:
             for i, operand in enumerate(operands):
                 if operand is None:
                     operands[i] = self._kept(args[i], program.operand_kinds[i])
-        line = Line(self, program, tuple(operands), len(self._lines))
-        results = [Pending(kind, line, index) for index, kind in enumerate(program.kinds)]
-        line.results = list(map(weakref.ref, results))
-        self._lines.append(line)
+        number = len(self._lines)
+        if program.is_one:
+            results = [Pending(program.kinds[0], self, (number, 0))]
+        else:
+            results = [Pending(kind, self, (number, index)) for index, kind in enumerate(program.kinds)]
+        self._lines.add(program, operands, [weakref.ref(result) for result in results])
         # A finalizer may have asked for a value meanwhile.
         return program.returned(results) if self.is_open else _RUN_FIRST
 
-    def _made_at_once(self, program: LineProgram, args: Sequence[Any]) -> Any:
+    def _run_now(self, program: LineProgram, args: Sequence[Any]) -> Any:
         """Return what a program makes that runs now; None where who calls it knows what memory it may use."""
-        if program.reusing is not None and program.operand_kinds[0].nbytes > SMALL:
+        if program.writes and not is_small(program.operand_kinds[0]):
             return None
         operands = map(self._value, args, program.operand_kinds)
-        with _AS_IT_IS if x64_mode() is self.is_x64 else x64_as(self.is_x64):
+        with self._modes():
             return program.returned(program.results(program(operands)))
 
     def _value(self, x: Any, kind: Kind) -> Any:
@@ -651,6 +651,9 @@ class _Batch:
             return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
         if isinstance(x, (np.ndarray, np.generic)):
             return repeated(x, self.device)
+        batch = x.batch if type(x) is Pending else None
+        if batch is not None:
+            batch.run()  # for a program; nobody asks for the value
         return concrete(x)
 
     def run(self, is_asked: bool = False) -> None:
@@ -673,21 +676,29 @@ class _Batch:
         if self._run is None:
             may_compile = self._is_round or not self.has_rows
             self._run = Run(self._lines, self._arrays, self._numbers, self.device, may_compile)
-        if self._is_as_now():
+        with self._modes():
             self._run.finish()
-        else:
-            with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
-                self._run.finish()
         if is_asked and self._follows_asked and len(self._lines) < WORTH_A_PROGRAM:
             self._note_statements()
         _local.was_asked = is_asked
         self._is_done = True
         self._run = None
-        self._lines = []
+        self._lines = Lines()
         self._arrays = []
         self._numbers = {}
         self._known = {}
+        self._statements = {}
         _waiting.pop(id(self), None)
+
+    @contextlib.contextmanager
+    def _other_modes(self) -> Iterator[None]:
+        """Return a context of the modes of JAX in which the lines are recorded."""
+        with eagerly(), x64_as(self.is_x64), _unchecked(), _default_device_as(self.device):
+            yield
+
+    def _modes(self) -> contextlib.AbstractContextManager[None]:
+        """Return such a context, which is none where these modes are on."""
+        return _AS_IT_IS if self._is_as_now() else self._other_modes()
 
     def _is_as_now(self) -> bool:
         """Whether the modes of JAX are those in which the lines were recorded."""
@@ -696,18 +707,26 @@ class _Batch:
 
     def _note_statements(self) -> None:
         """Note statements of which the value was asked for before there were enough for a program."""
-        for code, instruction, _ in self._statements:
-            _asked_at_once[code, instruction] = _AskedAtOnce(self._codes[code])
+        for (code_id, instruction, _), code in self._statements.items():
+            _asked_at_once[code_id, instruction] = _AskedAtOnce(code, instruction)
             if len(_asked_at_once) > _PLACES_KEPT:
                 _asked_at_once.popitem(last=False)
 
 
-def runs_at_once() -> bool:
-    """Whether nothing is waiting, and the user's program is at a statement that runs at once."""
+def is_asked_at_once(is_run: bool = False) -> bool:
+    """Whether nothing is waiting, and the user's program is at a statement that runs at once.
+
+    ``is_run`` says that it does now.
+    """
     batch = getattr(_local, "batch", None)
     if not _asked_at_once or (batch is not None and batch.is_open and not batch.is_empty):
         return False
-    return _runs_at_once(*_code_and_instruction(sys._getframe(1)))
+    asked = _asked_at_once.get(_place_of(*_code_and_instruction(sys._getframe(1))))
+    return asked is not None and (not is_run or asked.runs())
+
+
+def _place_of(code: types.CodeType, instruction: int) -> tuple[int, int]:
+    return id(code), instruction
 
 
 class _AskedAtOnce:
@@ -716,24 +735,20 @@ class _AskedAtOnce:
     Where nothing is waiting it runs at once from now on. At times it waits again, as it may be a loop's, too.
     """
 
-    __slots__ = ("code", "times_left")
+    __slots__ = ("_code", "_place", "_times_left")
 
-    def __init__(self, code: types.CodeType):
+    def __init__(self, code: types.CodeType, instruction: int):
         """Keep the code that it is a part of, so that no other has its identity."""
-        self.code = code
-        self.times_left = 50
+        self._code = code
+        self._place = _place_of(code, instruction)
+        self._times_left = 50
 
-
-def _runs_at_once(code: types.CodeType, instruction: int) -> bool:
-    """Whether a statement that begins a batch is one of those that run at once."""
-    known = _asked_at_once.get((id(code), instruction))
-    if known is None:
-        return False
-    known.times_left -= 1
-    if known.times_left < 0:
-        _asked_at_once.pop((id(code), instruction), None)
-        return False
-    return True
+    def runs(self) -> bool:
+        """Note that it runs; return False where it is to wait."""
+        self._times_left -= 1
+        if self._times_left < 0:
+            _asked_at_once.pop(self._place, None)
+        return self._times_left >= 0
 
 
 _asked_at_once: collections.OrderedDict[tuple[int, int], _AskedAtOnce] = collections.OrderedDict()
@@ -751,17 +766,19 @@ def _kind_of_number(kind: type) -> Kind:
 
 
 def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
-    """Raise NumPy's error for Python numbers that the dtypes of a program do not hold."""
+    """Raise NumPy's error, or its warning, for Python numbers that the dtypes of a program do not hold."""
     for x, kind in zip(args, kinds, strict=True):
         if type(x) is int and kind.weak_type:
             np.asarray(x, kind.dtype)
         elif type(x) in _NUMBERS and not kind.weak_type:
-            is_float_of_floats = type(x) is float and kind.dtype.kind == "f"
-            if not is_float_of_floats:
+            is_held = type(x) is float and kind.dtype is _FLOAT64
+            if not is_held:
                 np.asarray(x, kind.dtype)
 
 
+_FLOAT64 = np.dtype(np.float64)
 _RUN_FIRST = object()
+_RUN_OTHERS = object()
 _AS_IT_IS = contextlib.nullcontext()
 
 
@@ -868,27 +885,33 @@ def attempt_by_kinds(
     """
     if is_x64 is None:
         is_x64 = x64_mode()
-    made = _batch_for(args, is_x64).record(program_of, key, args)
-    if made is not _RUN_FIRST:
-        return made
-    run_all()
-    made = _batch_for(args, is_x64).record(program_of, key, args)
-    return None if made is _RUN_FIRST else made
+    made = _batch_in(is_x64).record(program_of, key, args)
+    if made is _RUN_OTHERS:
+        _run_others(args)
+        made = _batch_in(is_x64).record(program_of, key, args)
+    if made is _RUN_FIRST:
+        run_all()
+        made = _batch_in(is_x64).record(program_of, key, args)
+    return None if made is _RUN_FIRST or made is _RUN_OTHERS else made
 
 
-def _batch_for(args: Sequence[Any], is_x64: bool) -> _Batch:
-    """Return the batch of this thread, in x64 mode or not; what others make of arguments is there then."""
+def _batch_in(is_x64: bool) -> _Batch:
+    """Return the batch of this thread, in x64 mode or not."""
     batch = getattr(_local, "batch", None)
     if batch is None or not batch.is_open or batch.is_x64 is not is_x64:
         if batch is not None and not batch.is_running:  # else a finalizer, or a signal's handler, is recorded
             batch.run()
         batch = _local.batch = _Batch(is_x64)
-    for x in args:
-        if type(x) is Pending:
-            line = x._line
-            if line is not None and line.batch is not batch:
-                line.batch.run()
     return batch
+
+
+def _run_others(args: Sequence[Any]) -> None:
+    """Run the batches that make arguments and are no batch of this thread."""
+    own = getattr(_local, "batch", None)
+    for x in args:
+        batch = x.batch if type(x) is Pending else None
+        if batch is not None and batch is not own:
+            batch.run()
 
 
 def continued(program: Any) -> Callable[..., Any]:

@@ -5,7 +5,6 @@ do all slices of one length. JAX's own indexing compiles for each.
 """
 
 import functools
-import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -35,6 +34,7 @@ from ._batches import (
     line_program_of,
     takes_pending,
 )
+from ._in_place import compiled_in_place
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = [
@@ -321,11 +321,11 @@ def on_any_mesh(arrays: int, keeps_sharding: bool = True):
 def compiled_pair(program, **options):
     """Compile a program twice: as it is, and for a list ``made`` reusing the memory of its first argument.
 
-    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python. For `WAITS` the
-    call is a line of a batch; None is returned where it cannot be one.
+    The result is appended to the list as `InPlace` does. For `WAITS` the call is a line of a batch; None is
+    returned where it cannot be one.
     """
     in_new_memory = compiled(program, **options)
-    reusing = in_new_memory.reusing = compiled(program, donate_argnums=0, **options)
+    in_place = in_new_memory.in_place = compiled_in_place(program, **options)
     copying = continued(in_new_memory)
     attempt = attempt_of(in_new_memory)
 
@@ -334,7 +334,7 @@ def compiled_pair(program, **options):
             return copying(*args)
         if made is WAITS:
             return attempt(*args)
-        made.extend(itertools.starmap(reusing.jitted(), [map(concrete, args)]))
+        in_place(list(map(concrete, args)), made)
         return made[-1]
 
     run.in_new_memory = in_new_memory

@@ -16,16 +16,25 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._batches import LARGE, WAITS, Pending, concrete, is_recording, lend, recorded, run_readers, runs_at_once
+from ._batches import (
+    LARGE,
+    WAITS,
+    Pending,
+    concrete,
+    is_asked_at_once,
+    is_recording,
+    lend,
+    recorded,
+    run_readers,
+)
 from ._capacity._rows import Buffer, Rows, rows_in, with_rows
 from ._faces import MUTABLE
+from ._in_place import is_small
 from ._masked import Masked
 from ._selection import Part, Selection, Source
 from ._views import View
 
 __all__ = ["Storage", "copied_to_jax", "duplicate", "duplicate_line", "is_for_host"]
-
-SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
 
 class Storage:
@@ -425,7 +434,8 @@ class Storage:
 
 def _replace_in(holder: Any, program, args) -> None:
     """Replace what an array or a buffer holds, in its memory if nobody else holds that."""
-    may_wait = getattr(program, "takes_pending", False) and is_recording() and not runs_at_once()
+    takes_pending = getattr(program, "takes_pending", False)
+    may_wait = takes_pending and is_recording() and not is_asked_at_once(is_run=True)
     if may_wait and _write_waits(holder, program, args):
         return
     args = [concrete(x) for x in args]
@@ -434,7 +444,7 @@ def _replace_in(holder: Any, program, args) -> None:
     try:
         holders = _take_out(holder, value)
         is_alone = holders == _ALONE and not holder._shared
-        reuses = is_alone and not is_traced(value) and value.nbytes > SMALL and not in_a_trace()
+        reuses = is_alone and not is_traced(value) and not is_small(value) and not in_a_trace()
         new = concrete(program(value, *args, made if reuses else None))
         if new is not made[-1]:
             if is_traced(new) and not is_traced(value):
@@ -484,7 +494,7 @@ def copied_to_jax(host: np.ndarray) -> jax.Array:
     is most of what a function of a small array takes.
     """
     with eagerly():
-        if host.nbytes > SMALL or host_way.checks_programs():
+        if not is_small(host) or host_way.checks_programs():
             return copy_host(host)
         return copy_by_program(host.astype(native_dtype(host.dtype)))
 

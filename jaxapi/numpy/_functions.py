@@ -52,6 +52,7 @@ from ._wrap import (
     computed_by_numpy,
     current_of,
     into,
+    made,
     on_rows_first,
     ours,
     value_of,
@@ -323,14 +324,14 @@ def where(condition, x=None, y=None, /):
     if x is None:
         return FUNCTIONS["nonzero"](condition)
     if is_recording():
-        line = line_of_elements(CHOICE, (condition, x, y), NUMPY)
+        line = line_of_elements(CHOICE, (condition, x, y), NUMPY, makes_scalars=False)
         if line is not None:
             return line
     if any(map(may_have_room, (condition, x, y))):
-        made = of_each_element(_chosen, (condition, x, y), {}, NUMPY)
-        if made is not None:
-            return made
-    return ours(_chosen(*map(current_of, (condition, x, y))))
+        chosen_rows = of_each_element(_chosen, (condition, x, y), {}, NUMPY)
+        if chosen_rows is not None:
+            return chosen_rows
+    return made(_chosen(*map(current_of, (condition, x, y))))
 
 
 @takes_pending
@@ -435,7 +436,7 @@ def block(arrays):
         if isinstance(part, list):
             return FUNCTIONS["concatenate"]([joined(x, level + 1) for x in part], axis=ndim - depth + level)
         part = as_ours(part)
-        return part[(None,) * (ndim - part.ndim)]
+        return part[(None,) * (ndim - part.ndim) + (...,)]
 
     return copied(joined(arrays, 0))
 
@@ -632,7 +633,7 @@ def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, si
                 computed = of_each_element(by_vmap, args, kwargs, NUMPY)
             if computed is None:
                 values = [value_of(x) for x in given]
-                computed = ours(by_vmap(*values), *args)
+                computed = made(by_vmap(*values), *args)
             if otypes is None:
                 return computed
             if isinstance(computed, tuple):

@@ -129,6 +129,12 @@ nanargmax nanargmin nonzero ravel_multi_index searchsorted tril_indices tril_ind
 triu_indices_from unravel_index
 """.split()
 
+# What they return without axes is an array; what others do is a scalar.
+RETURNS_ARRAYS = """
+broadcast_arrays broadcast_to cov diff i0 isin pad polyint resize roll select tensordot tensorsolve tile
+trim_zeros unique unique_all unique_inverse
+""".split()
+
 # They take several arrays in one dtype, if there are integers and others among them.
 PROMOTES_TOGETHER = """
 allclose append array_equal array_equiv choose convolve correlate cross dot inner intersect1d isclose

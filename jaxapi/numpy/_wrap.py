@@ -35,7 +35,7 @@ from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
 from ..mutable._storage import duplicate_line
 from ..mutable._wrap import option, wrap_result
-from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
+from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_ARRAYS, RETURNS_POSITIONS
 
 __all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "computed_by_numpy", "current_of"]
 __all__ += ["first_line", "host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first"]
@@ -208,7 +208,7 @@ def made(result, *given, is_scalar=False):
     """Return results as our arrays, without axes, too; one that is an argument as a copy of it."""
     for x in given:
         if isinstance(x, Array) and x._host is None and x._owner._holds(result):
-            return copied(x)
+            return wrap(result, NUMPY, is_scalar=True) if is_scalar and not x.shape else copied(x)
         if x is result and isinstance(x, jax.Array):
             return shared(x, NUMPY, is_scalar and not x.ndim)
     return wrap_result(result, NUMPY, is_scalar)
@@ -268,6 +268,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     is_variadic = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
     names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     returns_positions = name in RETURNS_POSITIONS
+    makes_scalars = name not in RETURNS_ARRAYS
     promotes = name in PROMOTES_TOGETHER
     folds = name in FOLDS
     positional_only = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY]
@@ -331,7 +332,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             raise with_remedy(error, name) from None
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
-        result = ours(result, *args, *kwargs.values())
+        result = made(result, *args, *kwargs.values(), is_scalar=makes_scalars)
         if returns_positions and dtype is None and name != "ravel_multi_index":
             result = jax.tree.map(_as_int, result, is_leaf=lambda x: isinstance(x, Array))
         if name in _RETURNS_BOOL and not is_traced(result._value):

@@ -10,7 +10,7 @@ import jax
 import pytest
 from rooms import poison_rooms
 
-from jaxapi.mutable import _batch_programs, _host_way, _storage
+from jaxapi.mutable import _host_way, _in_place
 
 WAYS = ["numpys", "jaxs"] if jax.devices()[0].platform == "cpu" else ["jaxs"]
 
@@ -26,8 +26,7 @@ def way(request):
 @pytest.fixture(autouse=True)
 def size(request, monkeypatch):
     if getattr(request, "param", "large") == "large":
-        monkeypatch.setattr(_storage, "SMALL", -1)
-        monkeypatch.setattr(_batch_programs, "SMALL", -1)
+        monkeypatch.setattr(_in_place, "_SMALL", -1)
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import pytest
 
 import jaxapi.mutable as xp
 import jaxapi.numpy
-from jaxapi.mutable import _storage
+from jaxapi.mutable import _in_place
 from jaxapi.mutable._batches import is_recording
 
 of_both_sizes = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
@@ -388,7 +388,7 @@ def test_a_failed_write_changes_nothing():
 
 
 def test_small_arrays_share_the_operators_programs(monkeypatch, caplog):
-    monkeypatch.setattr(_storage, "SMALL", 2**16)
+    monkeypatch.setattr(_in_place, "_SMALL", 2**16)
     x, y = xp.ones(37), xp.full(37, 2.0)
     expected = np.asarray(x + y)
     with jax.log_compiles():

@@ -1,5 +1,6 @@
 """Statements that wait: the bits of each alone, NumPy's values, and errors, threads, interrupts."""
 
+import sys
 import threading
 import weakref
 
@@ -241,7 +242,7 @@ WAITING = [
 
 def value_that_is_there(pending):
     """Stand for `Pending.value`, which runs a batch."""
-    assert pending._line is None
+    assert pending.batch is None
     return pending._value
 
 
@@ -655,6 +656,27 @@ def test_a_statement_whose_value_is_asked_for_at_once_runs_at_once():
     assert waited[-1] == (False, False)
 
 
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_modes_in_which_statements_run(is_asked):
+    """They are those in which a statement that waits runs, also where it runs at once."""
+    x = mutable.asarray(np.arange(3), dtype="float32")
+    rows = mutable.asarray(np.ones((2, 3)), dtype="float32")
+
+    def statement(factor):
+        return rows * factor + x
+
+    for _ in range(6 if is_asked else 0):
+        assert np.asarray(statement(2.5)).shape == (2, 3)
+    with jax.transfer_guard("disallow"), jax.transfer_guard_device_to_host("allow"):
+        np.testing.assert_array_equal(np.asarray(statement(3.5)), [[3.5, 4.5, 5.5]] * 2)
+    with jax.numpy_rank_promotion("raise"):
+        np.testing.assert_array_equal(np.asarray(statement(4.5)), [[4.5, 5.5, 6.5]] * 2)
+    with jax.debug_infs(True), jax.disable_jit():
+        assert np.asarray(statement(5.5)).tolist() == [[5.5, 6.5, 7.5]] * 2
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        np.asarray(statement(1e300))
+
+
 def test_a_loop_waits_whose_last_values_are_asked_for():
     x = jaxapi.numpy.asarray(np.arange(3.0))
     for _ in range(6):
@@ -810,6 +832,29 @@ def test_threads_share_arrays():
             x = x + wanted
             x[1:] -= wanted[:-1]
         np.testing.assert_array_equal(results[number], x)
+
+
+def test_threads_that_add_to_one_part():
+    x = jaxapi.numpy.zeros((4, 30))
+    rounds = 60
+
+    def work():
+        for _ in range(rounds):
+            x[1:3, 2:9] += 1
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    wanted = np.zeros((4, 30))
+    wanted[1:3, 2:9] = 4 * rounds
+    np.testing.assert_array_equal(np.asarray(x), wanted)
 
 
 def test_threads_that_need_what_waits_in_each_other():

@@ -245,3 +245,52 @@ def test_quantiles_in_a_program_have_numpys_bits():
         found = quantiles(jnp.asarray(x), jnp.asarray(places))
     for method, values in zip(methods, found, strict=True):
         np.testing.assert_array_equal(np.asarray(values), np.quantile(x, places, method=method), method)
+
+
+WITHOUT_AXES = """
+np.block(z)
+np.broadcast_arrays(z, 1)[0]
+np.cov(v)
+np.diff(z, n=0)
+np.i0(z)
+np.isin(z, v)
+np.pad(z, 0)
+np.roll(z, 1)
+np.select([z > 0], [z], 1.0)
+np.tensordot(v, v, 1)
+np.tile(z, ())
+np.trim_zeros(z)
+np.unique(z, return_inverse=True)[1]
+np.vectorize(lambda x: x + 1)(z)
+np.vectorize(lambda x, y: (x * y).sum(), signature="(i),(i)->()")(v, v)
+np.where(z > 0, z, 2)
+np.where(True, 1.5, z)
+np.where(True, 1, 2)
+np.squeeze(v[:1])
+np.around(n)
+n.round()
+np.nan_to_num(n)
+np.nan_to_num(z)
+np.dot(v, v)
+np.sum(v)
+np.clip(z, 0, 1)
+np.add(z, 1)
+np.real(v[0])
+"""
+
+
+@pytest.mark.parametrize("line", WITHOUT_AXES.strip().split("\n"))
+def test_what_is_written_to_without_axes(line):
+    """NumPy's arrays without axes are written to, and its scalars are not."""
+
+    def is_array(np):
+        names = {"np": np, "z": np.asarray(0.5), "n": np.asarray(3), "v": np.asarray([0.5, 2.0])}
+        made = eval(line, names)
+        assert made.shape == ()
+        try:
+            made[...] = 1
+        except TypeError:
+            return False
+        return made == 1
+
+    assert is_array(ours) == is_array(np)

@@ -155,8 +155,7 @@ scalar_protocol-12 scalar_protocol-15 scalar_protocol-16 scalar_protocol-24 scal
 scalar_protocol-26 scalar_protocol-27 scalar_protocol-51 random_numbers-2 random_numbers-17
 """,
     "a scalar, where NumPy has an array without axes or a Python number, or the other way round": """
-arithmetic-6 array_likes-17 reductions-6 reductions-9 scalar_protocol-29 scalar_protocol-43 scalars-45
-shapes-10 shapes-14 shapes-16
+arithmetic-6 reductions-6 scalar_protocol-29 scalar_protocol-43 shapes-10 shapes-16
 """,
     "values do not raise: singular matrices give NaN": """
 linear_algebra-4 linear_algebra-5 linear_algebra-6 linear_algebra-11
