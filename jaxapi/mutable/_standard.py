@@ -830,7 +830,7 @@ def _matrix_power(x, n, /):
 
 
 def _matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    return np.linalg.matrix_norm(_of_lapack(_of_default_float(x)), keepdims=keepdims, ord=ord)
+    return np.linalg.matrix_norm(_of_lapack(x), keepdims=keepdims, ord=ord)
 
 
 def _vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
@@ -860,7 +860,7 @@ def _to_transform(x: Any) -> Any:
     """Return an array that is not empty: of others NumPy returns what its memory held."""
     if not _array(x).size:
         raise NotOnHost
-    return _of_lapack(_of_default_float(x))
+    return _of_lapack(x if x.dtype.kind in "fc" else x.astype(default_dtype(float)))
 
 
 def _transform(numpys: Callable[..., Any]) -> Callable[..., Any]:
