@@ -20,7 +20,7 @@ from ._capacity._rows import (
     Rows,
     counted_rows,
     dtype_may_have_room,
-    empty_rows,
+    filled_rows,
     is_exact,
     rows_of_host,
 )
@@ -116,7 +116,7 @@ def _cast_on_host(host: np.ndarray, dtype: Any) -> np.ndarray | None:
 def empty(shape, *, dtype=None, device=None):
     rows = None
     if elsewhere(device) is None:
-        rows = empty_rows(shape, default_dtype(float) if dtype is None else resolve_dtype(dtype))
+        rows = filled_rows(shape, default_dtype(float) if dtype is None else resolve_dtype(dtype))
     if rows is not None:
         return wrap_rows(rows)
     return wrap(jaxapi.empty(unwrap(shape), dtype=dtype, device=elsewhere(device)))
