@@ -3,7 +3,9 @@
 The way of a statement, such as ``x * y`` or ``x[mask]``:
 
 1. On the CPU, outside of JAX's transformations, NumPy computes with the host's memory (`is_eager`).
-2. Else JAX computes, in the dtypes of the arrays' namespace (`mode_of`).
+2. Else JAX computes, in the dtypes of the arrays' namespace (`mode_of`). Where statements wait, one is made a
+   line of a batch (`line_of_elements`, `line_of_call`, `line_of_put`), whose program reads buffers, and parts
+   of arrays, itself (`Source`). What is no line goes on.
 3. Where an operand may have room (`may_have_room`), and arrays may have it now (`is_by_jax`), the rows of
    buffers are computed with (`contents_of`, `_capacity`), so that a new length compiles nothing. Operands
    that do not fit row by row take the next step.
@@ -378,7 +380,7 @@ class _Call:
             return False
         self.rows = held.rows
         self.operands.append(held.value)
-        self._key.append(_Rows(held.rows.bit_length()))
+        self._key.append(_HasRows(held.rows.bit_length()))
         return True
 
     def _are_rows_apart(self, rows: int) -> bool:
@@ -386,7 +388,7 @@ class _Call:
         return rows not in self._lengths and not any(x.shape[:1] == (rows,) for x in self.operands)
 
 
-class _Rows(NamedTuple):
+class _HasRows(NamedTuple):
     """What a program is kept by of an array that has rows: it serves numbers between two powers of 2."""
 
     bits: int
