@@ -145,8 +145,16 @@ def _promoted(kinds: tuple, are_inexact: bool, wide: bool) -> np.dtype:
 
 def _in_dtype(x: Any, dtype: np.dtype) -> Any:
     if not isinstance(x, (np.ndarray, np.generic)):
-        return np.asarray(x, dtype)
+        return _number_in_dtype(x, dtype)
     return x if x.dtype == dtype else x.astype(dtype)
+
+
+def _number_in_dtype(x: Any, dtype: np.dtype) -> np.ndarray:
+    """Return a Python number as an array; JAX's way warns of one that becomes an infinity."""
+    made = np.asarray(x, dtype)
+    if type(x) is float and math.isfinite(x) and not np.isfinite(made):
+        raise NotOnHost
+    return made
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -365,7 +373,10 @@ def _cumulative(numpys: Callable[..., Any]) -> Callable[..., Any]:
         folded = numpys(x, axis=axis, dtype=working_dtype, include_initial=include_initial)
         if dtype.kind == "f" and not folded.all():
             _refuse_negative_zeros(x)
-        return folded.astype(dtype, copy=False)
+        folded = folded.astype(dtype, copy=False)
+        if dtype.kind == "f" and not np.isfinite(folded).all():  # what comes behind an overflow is none, too
+            raise NotOnHost
+        return folded
 
     return function
 
@@ -413,7 +424,8 @@ def _mean(x, /, axis=None, *, keepdims=False):
 def _deviation(numpys: Callable[..., Any]) -> Callable[..., Any]:
     def function(x, /, axis=None, *, correction=0, keepdims=False):
         x = _inexact(x)
-        if not _count(x, axis) > correction:  # of which NumPy warns
+        is_warned_of = not _count(x, axis) > correction
+        if x.dtype == _FLOAT16 or is_warned_of:  # whose squares overflow
             raise NotOnHost
         return _of_rows(functools.partial(numpys, correction=correction), x, axis, keepdims)
 
@@ -538,7 +550,8 @@ def _unique_values(x, /):
 
 
 def _repeat(x, repeats, /, *, axis=None):
-    if np.min(repeats, initial=0) < 0:  # of which NumPy says nothing where there are no elements
+    are_integers = np.asarray(repeats).dtype.kind in "iu"
+    if not are_integers or np.min(repeats, initial=0) < 0:  # which NumPy takes where there are no elements
         raise NotOnHost
     return np.repeat(_array(x), repeats, axis)
 
@@ -670,7 +683,7 @@ def _value_to_fill_with(value, dtype):
     refuse_complex(np.asarray(value).dtype, dtype)
     if type(value) is float and dtype.kind in "iu":
         raise NotOnHost
-    return np.asarray(value, dtype)
+    return _number_in_dtype(value, dtype)
 
 
 def _full(shape, fill_value, *, dtype=None, device=None):
@@ -826,7 +839,7 @@ def _solve(x1, x2, /):
 
 
 def _matrix_power(x, n, /):
-    return np.linalg.matrix_power(_array(x), n)
+    return np.linalg.matrix_power(_of_lapack(x) if n < 0 else _array(x), n)
 
 
 def _matrix_norm(x, /, *, keepdims=False, ord="fro"):
@@ -874,6 +887,8 @@ def _transform_of_axes(numpys: Callable[..., Any]) -> Callable[..., Any]:
     def function(x, /, *, s=None, axes=None, norm="backward"):
         if axes is None and s is not None:  # of which NumPy warns
             raise NotOnHost
+        if s is not None and min(s, default=1) < 1:  # -1 is the length of the axis to NumPy
+            raise NotOnHost
         if axes is not None and len({*normalize_axis_tuple(axes, _array(x).ndim)}) < len(axes):
             raise NotOnHost
         return numpys(_to_transform(x), s=s, axes=axes, norm=norm)
@@ -884,7 +899,10 @@ def _transform_of_axes(numpys: Callable[..., Any]) -> Callable[..., Any]:
 def _frequencies(numpys: Callable[..., Any]) -> Callable[..., Any]:
     def function(n, /, *, d=1.0, dtype=None, device=None):
         _refuse_device(device)
-        return numpys(n, d=d).astype(_of_default(dtype))
+        dtype = _of_default(dtype)
+        if dtype.kind != "f":
+            raise NotOnHost
+        return numpys(n, d=d).astype(dtype)
 
     return function
 

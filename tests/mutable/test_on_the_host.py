@@ -296,3 +296,47 @@ def test_first_calls_compile_nothing():
         xp.where(scores > 0, xp.log(xp.abs(scores)), 0.0)
         xp.astype(labels, xp.float32)
         xp.any(xp.isnan(xp.std(scores, axis=0)))
+
+
+def test_what_comes_behind_an_overflow():
+    sums = xp.cumulative_sum(xp.asarray(np.array([3e38, 3e38, -3e38, -3e38], np.float32)))
+    products = xp.cumulative_prod(xp.asarray(np.array([1e30, 1e30, 1e-30], np.float32)))
+    np.testing.assert_array_equal(sums, np.array([3e38, np.inf, np.inf, np.inf], np.float32))
+    np.testing.assert_array_equal(products, np.array([1e30, np.inf, np.inf], np.float32))
+
+
+def test_squares_beyond_float16():
+    values = np.arange(100) * 3
+    x = xp.asarray(values.astype(np.float16))
+    np.testing.assert_allclose(np.asarray(xp.var(x), float), np.var(values), rtol=1e-3)
+    np.testing.assert_allclose(np.asarray(xp.std(x), float), np.std(values), rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "float32"])
+def test_inverse_power(dtype):
+    matrix = np.array([[2, 1], [1, 1]], dtype)
+    power = xp.linalg.matrix_power(xp.asarray(matrix), -1)
+    assert power.dtype == np.float32
+    np.testing.assert_allclose(power, [[1, -1], [-1, 2]], rtol=1e-6)
+
+
+REFUSED = {
+    "fftfreq": lambda: xp.fft.fftfreq(5, dtype=xp.int32),
+    "rfftfreq": lambda: xp.fft.rfftfreq(5, dtype=xp.complex64),
+    "repeat": lambda: xp.repeat(xp.asarray([1, 2]), 2.0),
+    "fftn": lambda: xp.fft.fftn(xp.ones((2, 3), dtype=xp.complex64), s=(2, -1), axes=(0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_numpy_takes_and_the_standard_does_not(name):
+    with pytest.raises((TypeError, ValueError)):
+        REFUSED[name]()
+
+
+def test_a_number_that_becomes_an_infinity_is_warned_of():
+    x = xp.ones(2, dtype=xp.float32)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        assert np.isinf(np.asarray(xp.full(2, 1e300, dtype=xp.float32))).all()
+    with jax.enable_x64(False), pytest.warns(RuntimeWarning, match="overflow"):
+        assert np.isinf(np.asarray(xp.add(x, 1e300))).all()
