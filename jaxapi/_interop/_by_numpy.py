@@ -18,7 +18,7 @@ from .._core._programs import in_a_trace, is_traced
 from .._core._typing import Array
 from ._host_memory import aligned_empty
 
-__all__ = ["by_numpy", "memory_of", "placed_on_device_of", "with_numpy"]
+__all__ = ["by_numpy", "memory_of", "placed_on_device_of", "sort_floats", "sort_positions", "with_numpy"]
 
 _config = jax.config
 
@@ -87,7 +87,7 @@ def _new(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 # Sorting
 
 
-def _sort(x, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+def sort_floats(x, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     if x.dtype.kind != "f" or kind is not None or order is not None or axis is None:
         return None
     result = _new(x.shape, x.dtype)
@@ -109,7 +109,7 @@ def _keep_zeros_in_order(x, in_order, axis):
     np.moveaxis(in_order, axis, -1)[zeros_in_order] = np.moveaxis(x, axis, -1)[zeros]
 
 
-def _argsort(x, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+def sort_positions(x, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     """Sort pairs of key and position as one integer each, which is faster than a stable sort."""
     if kind is not None or order is not None or axis is None or x.dtype.itemsize > 4:
         return None
@@ -138,7 +138,7 @@ def _keys_of(x) -> np.ndarray:
 
 def _distinct(x):
     """Return the distinct values of an array, and where in the sorted array each begins."""
-    in_order = np.sort(x.ravel()) if x.dtype.kind != "f" else _sort(x.ravel())
+    in_order = np.sort(x.ravel()) if x.dtype.kind != "f" else sort_floats(x.ravel())
     begins = np.flatnonzero(in_order[1:] != in_order[:-1])
     begins += 1
     begins = np.concatenate([[0], begins])
@@ -232,7 +232,7 @@ _TABLE = {
     "any": _Entry(functools.partial(_truth, np.any), 1 << 20),
     "argmax": _Entry(functools.partial(_arg_extreme, np.argmax), 1 << 14),
     "argmin": _Entry(functools.partial(_arg_extreme, np.argmin), 1 << 14),
-    "argsort": _Entry(_argsort, 1 << 13),
+    "argsort": _Entry(sort_positions, 1 << 13),
     "count_nonzero": _Entry(_count_nonzero, 1 << 20),
     "cumulative_sum": _Entry(_cumulative_sum, 1 << 15),
     "max": _Entry(functools.partial(_extreme, np.max), 1 << 18),
@@ -240,7 +240,7 @@ _TABLE = {
     "nonzero": _Entry(_nonzero, 1 << 12),
     "repeat": _Entry(_repeat, 1 << 12),
     "roll": _Entry(_roll, 1 << 18),
-    "sort": _Entry(_sort, 1 << 12),
+    "sort": _Entry(sort_floats, 1 << 12),
     "unique_counts": _Entry(_unique_counts, 1 << 12),
     "unique_values": _Entry(_unique_values, 1 << 12),
 }

@@ -3,7 +3,9 @@
 The way of a statement, such as ``x * y`` or ``x[mask]``:
 
 1. On the CPU, outside of JAX's transformations, NumPy computes with the host's memory (`is_eager`).
-2. Else JAX computes, in the dtypes of the arrays' namespace (`mode_of`).
+2. Else JAX computes, in the dtypes of the arrays' namespace (`mode_of`). Where statements wait, one is made a
+   line of a batch (`line_of_elements`, `line_of_call`, `line_of_put`), whose program reads buffers, and parts
+   of arrays, itself (`Source`). What is no line goes on.
 3. Where an operand may have room (`may_have_room`), and arrays may have it now (`is_by_jax`), the rows of
    buffers are computed with (`contents_of`, `_capacity`), so that a new length compiles nothing. Operands
    that do not fit row by row take the next step.
@@ -22,7 +24,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +48,7 @@ from ._batches import (
 )
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
-from ._capacity._slices import has_many_rows
+from ._capacity._slices import has_many_rows, line_of_put
 from ._elementwise import ELEMENTWISE, Elementwise, OfBase, OfOneDtype, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_by_jax, is_eager
@@ -61,7 +63,7 @@ from ._indexing import (
     write,
 )
 from ._keys import parts_of
-from ._masked import Masked, Memory, is_same, line_of_write_where, masked_of
+from ._masked import Masked, is_same, line_of_number_where, line_of_write_where, masked_of
 from ._numpy_arguments import (
     AS_THEY_ARE,
     BASIC_KEYS,
@@ -96,10 +98,9 @@ from ._operators import (
     Operator,
 )
 from ._selection import (
-    InArray,
     Part,
     Selection,
-    line_of_write,
+    Source,
     one_program_suffices,
     put,
     put_own,
@@ -178,47 +179,41 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
     return operate
 
 
-def _line_of_operator(
-    array: "Array", other: Any, by: Operator, is_reflected: bool, module: str, may_be_new: bool = False
-) -> Any:
-    """Return what an operator makes as a line of a batch; None of what was no line yet, or has room.
-
-    What was none may become one now where ``may_be_new``.
-    """
+def _line_of_operator(array: "Array", other: Any, by: Operator, is_reflected: bool, module: str) -> Any:
+    """Return what an operator makes as a line of a batch; None where it cannot be one."""
     if type(other) is not Array and type(other) not in _NUMBERS:
         return None
     variant = array._variant_of(by, other, module, is_reflected) if by is POW else by
     function = variant.of_standard.of_values if module == MUTABLE else variant.of_values
     if type(function) is OfBase:
-        return line_of_elements(function.of_base, (array,), module, may_be_new)
+        return line_of_elements(function.of_base, (array,), module)
     operands = (other, array) if is_reflected else (array, other)
-    return line_of_elements(function, operands, module, may_be_new) if type(function) is Elementwise else None
+    return line_of_elements(function, operands, module) if type(function) is Elementwise else None
 
 
 def line_of_elements(
-    function: Elementwise | OfOneDtype,
-    args: Sequence[Any],
-    module: str,
-    may_be_new: bool = False,
-    makes_scalars: bool = True,
+    function: Elementwise | OfOneDtype, args: Sequence[Any], module: str, makes_scalars: bool = True
 ) -> Any:
-    """Return what a function makes of each element as a line of a batch; None of what was no line yet.
+    """Return what a function makes of each element as a line of a batch; None where it cannot be one.
 
-    The arguments are arrays without room, or Python's numbers. What was no line becomes one where it
-    ``may_be_new``: where no other way has errors of its own for it. A result without axes is a scalar where
-    ``makes_scalars``.
+    The arguments are arrays or Python's numbers. A result without axes is a scalar where ``makes_scalars``.
     """
     operands: list[Any] = []
     layouts: list[Any] = []
+    with_rows: Source | None = None  # one that has rows
+    sources: list[Source] = []
     for x in args:
         layout = None
         if type(x) is Array:
             if x._masked is not None:
                 return _line_of_masked(function, args, module)
-            read = _read_by_line(x)
-            if read is None:
+            source = _source_of(x)
+            if source is None:
                 return None
-            x, selected = read
+            x, rows, selected = source
+            sources.append(source)
+            if rows is not None:
+                with_rows = source
             if selected is not None:
                 operands.append(selected.starts)
                 layout = selected.layout
@@ -226,27 +221,52 @@ def line_of_elements(
             return None
         operands.append(x)
         layouts.append(layout)
-    made = function.known_line(operands, tuple(layouts), module == NUMPY or x64_mode())
-    if made is None and may_be_new and isinstance(function, Elementwise):
-        with mode_of(module):
-            made = function.line_of_inputs(operands, tuple(layouts))
-    return None if made is None else wrap(made, module, is_scalar=makes_scalars and not made.shape)
-
-
-def _read_by_line(array: "Array") -> tuple[Any, InArray | None] | None:
-    """Return the value that a line reads an array of, and what it selects of that, or None for all.
-
-    None alone is returned for an array that may have room.
-    """
-    view = array._view
-    if view is not None:
-        if view.is_selection:
-            return view.read_by_line()
-        return None if view.may_have_rows() else (_current_of(array), None)
-    if array._buffer is not None:
+    if with_rows is not None and not all(_fits_row_by_row(source, with_rows) for source in sources):
         return None
-    pending = array._pending
-    return (array._value if pending is None or pending.is_there else pending), None
+    made = _line_of_operands(function, operands, tuple(layouts), module)
+    if made is None:
+        return None
+    rows = None if with_rows is None else with_rows.rows
+    if rows is None:
+        return wrap(made, module, is_scalar=makes_scalars and not made.shape)
+    return wrap_rows(Rows(made, rows), module)
+
+
+def _line_of_operands(
+    function: Elementwise | OfOneDtype, operands: list[Any], layouts: tuple[Any, ...], module: str
+) -> Any:
+    """Return the value that a function makes of each element of what a line reads, or None."""
+    made = function.known_line(operands, layouts, module == NUMPY or x64_mode())
+    if made is None and type(function) is Elementwise:
+        with mode_of(module):
+            return function.line_of_inputs(operands, layouts)
+    return made
+
+
+def _fits_row_by_row(source: Source, with_rows: Source) -> bool:
+    """Whether an operand has as many rows as another one that has some, or one for all of them."""
+    if source.rows is not None:
+        return source is with_rows or _has_same_rows(source, with_rows)
+    shape = source.memory_shape
+    ndim = len(with_rows.memory_shape)
+    return len(shape) < ndim or (len(shape) == ndim and shape[0] == 1)
+
+
+def _has_same_rows(x: Source, y: Source) -> bool:
+    """Whether as many rows count of two, and do not count."""
+    shape = x.memory_shape
+    other_shape = y.memory_shape
+    return x.rows == y.rows and len(shape) == len(other_shape) and shape[0] == other_shape[0]
+
+
+def _source_of(array: "Array") -> Source | None:
+    """Return what a line reads an array from; None where it may have room, and no line reads that."""
+    view = array._view
+    if view is None:
+        return array._held()
+    if view.is_selection:
+        return view.source()
+    return None if view.may_have_rows() else Source(_current_of(array))
 
 
 def _current_of(array: "Array") -> Any:
@@ -263,68 +283,115 @@ _OPTIONS = frozenset([int, bool, str, type(None), type])
 
 
 def line_of_call(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool) -> Any:
-    """Return what a call makes as a line of a batch; None of what was no line yet, or has room.
+    """Return what a call makes as a line of a batch; None of what was no line yet.
 
     ``is_wide`` says whether the arrays' namespace computes in 64 bits.
     """
-    values: list[Any] = []
-    key = _key_of_call(function, args, kwargs, is_wide, values)
+    call = _Call(is_wide)
+    key = call.key_of(function, args, kwargs)
     if key is None:
         return None
-    return attempt_by_kinds(_programs_of_calls.get, key, values, _is_x64(key, values))
+    made = attempt_by_kinds(_programs_of_calls.get, key, call.operands, call.is_x64())
+    return made if made is None or call.rows is None else made(call.rows)
 
 
 def keep_call(
     function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool, program: LineProgram
-) -> None:
-    """Keep the program of a call, which depends on the kinds of arrays and on all other arguments alone."""
-    values: list[Any] = []
-    key = _key_of_call(function, args, kwargs, is_wide, values)
-    if key is not None:
-        if len(_programs_of_calls) == _CALLS_KEPT:
-            _programs_of_calls.clear()
-        _programs_of_calls[*key, program.operand_kinds, _is_x64(key, values)] = program
+) -> bool:
+    """Keep the program of a call, which depends on the kinds of arrays and on all other arguments alone.
 
-
-def _is_x64(key: tuple[Any, ...], values: Sequence[Any]) -> bool:
-    """Whether x64 mode is on while a call runs."""
-    return key[0] or not WIDE.isdisjoint([x.dtype for x in values])
-
-
-def _key_of_call(
-    function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_wide: bool, values: list[Any]
-) -> Any:
-    """Return what a call's program is kept by, and note the values of arrays; None for other arguments."""
-    key: list[Any] = [is_wide, function, len(args), jax.config.jax_default_matmul_precision]
-    if not _read_arguments(args, key, values):
-        return None
-    if kwargs:
-        key += kwargs
-        if not _read_arguments(kwargs.values(), key, values):
-            return None
-    return tuple(key)
-
-
-def _read_arguments(arguments: Iterable[Any], key: list[Any], values: list[Any]) -> bool:
-    """Note values of arrays without room, and in the key all else; return False for other arguments."""
-    for x in arguments:
-        of = type(x)
-        if of is Array:
-            if x._masked is not None or may_have_room(x):
-                return False
-            values.append(x._current if x._view is None else _current_of(x))
-            key.append(x._is_scalar)
-        elif of in _OPTIONS or isinstance(x, np.dtype):
-            key.append(of)  # as 1 is equal to True
-            key.append(x)
-        elif of is list or of is tuple:
-            key.append(of)
-            key.append(len(x))
-            if not _read_arguments(x, key, values):
-                return False
-        else:
-            return False
+    Where arrays have rows, its first operand is their number, of which what it makes is a function. False is
+    returned for arguments that `line_of_call` does not take.
+    """
+    call = _Call(is_wide)
+    key = call.key_of(function, args, kwargs)
+    if key is None:
+        return False
+    if len(_programs_of_calls) == _CALLS_KEPT:
+        _programs_of_calls.clear()
+    _programs_of_calls[*key, program.operand_kinds, call.is_x64()] = program
     return True
+
+
+class _Call:
+    """What a line reads of a call's arguments, and what its program is kept by."""
+
+    __slots__ = ("_is_wide", "_key", "_lengths", "operands", "rows")
+
+    def __init__(self, is_wide: bool):
+        """Say whether the arrays' namespace computes in 64 bits."""
+        self._is_wide = is_wide
+        self._key: list[Any] = []
+        self._lengths: list[int] = []  # integers in sequences, as in a shape
+        self.operands: list[Any] = []  # the number of rows, if some arrays have them, and values of arrays
+        self.rows: int | None = None  # how many count, of all arrays that have a buffer
+
+    def is_x64(self) -> bool:
+        """Whether x64 mode is on while the call runs."""
+        return self._is_wide or not WIDE.isdisjoint([x.dtype for x in self.operands])
+
+    def key_of(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Note the operands, and return what the program is kept by; None for other arguments."""
+        key = self._key
+        key += (self._is_wide, function, len(args), jax.config.jax_default_matmul_precision)
+        if not self._read(args):
+            return None
+        if kwargs:
+            key += kwargs
+            if not self._read(kwargs.values()):
+                return None
+        rows = self.rows
+        if rows is not None:
+            if not self._are_rows_apart(rows):
+                return None
+            self.operands.insert(0, np.int32(rows))
+        return tuple(key)
+
+    def _read(self, arguments: Iterable[Any]) -> bool:
+        """Note values of arrays, and in the key all else; return False for other arguments."""
+        key = self._key
+        for x in arguments:
+            of = type(x)
+            if of is Array:
+                if not self._read_array(x):
+                    return False
+            elif of in _OPTIONS or isinstance(x, np.dtype):
+                key.append(of)  # as 1 is equal to True
+                key.append(x)
+            elif of is list or of is tuple:
+                key.append(of)
+                key.append(len(x))
+                self._lengths += [item for item in x if type(item) is int]
+                if not self._read(x):
+                    return False
+            else:
+                return False
+        return True
+
+    def _read_array(self, array: "Array") -> bool:
+        if array._buffer is None:
+            if may_have_room(array):
+                return False
+            self.operands.append(array._current if array._view is None else _current_of(array))
+            self._key.append(array._is_scalar)
+            return True
+        held = array._held()
+        if held is None or held.rows is None or self.rows not in (None, held.rows):
+            return False
+        self.rows = held.rows
+        self.operands.append(held.value)
+        self._key.append(_HasRows(held.rows.bit_length()))
+        return True
+
+    def _are_rows_apart(self, rows: int) -> bool:
+        """Whether nothing else is as long as arrays that have rows: no exact array, no length in a shape."""
+        return rows not in self._lengths and not any(x.shape[:1] == (rows,) for x in self.operands)
+
+
+class _HasRows(NamedTuple):
+    """What a program is kept by of an array that has rows: it serves numbers between two powers of 2."""
+
+    bits: int
 
 
 def _line_of_masked(function: Elementwise | OfOneDtype, args: Sequence[Any], module: str) -> Any:
@@ -339,23 +406,19 @@ def _line_of_masked(function: Elementwise | OfOneDtype, args: Sequence[Any], mod
         operands.append(operand)
         if masked:
             selected.append(masked)
-    if not all(masked.is_like(selected[0]) for masked in selected):
+    if not all(masked.is_like(selected[0]) for masked in selected[1:]):
         return None
-    with mode_of(module):
-        made = function.line(operands)
+    made = _line_of_operands(function, operands, (None,) * len(operands), module)
     return None if made is None else _wrap_masked(selected[0].with_value(made), module)
 
 
 def _operand_without_axes(x: Any) -> Any:
     """Return an array without axes as an operand of a line; None of what is something else."""
-    read = _read_by_line(x) if type(x) is Array and not x.shape else None
-    if read is None:
-        return None
-    value, selected = read
-    return value if selected is None else None
+    source = _source_of(x) if type(x) is Array and not x.shape else None
+    return None if source is None or source.selected is not None else source.value
 
 
-def _of_memory(held: Memory, module: str) -> Any:
+def _of_source(held: Source, module: str) -> Any:
     """Make an array of what another one holds."""
     if held.rows is None:
         return wrap(held.value, module)
@@ -983,13 +1046,10 @@ class Array(Storage):
         if selection is not None:
             return self._part(selection)
         if _has_positions(key) and is_recording():
-            line = self._line_at(key)
+            line = self._selected_by(key) if type(key) is Array and key.dtype == bool else self._line_at(keys)
             if line is not None:
                 return line
         if isinstance(key, _ARRAYS):
-            masked = self._masked_by(key) if is_recording() else None
-            if masked is not None:
-                return _wrap_masked(masked, self._module)
             with mode_of(self._module):
                 part = _selecting().read_by_array(self, key)
             if part is not None:
@@ -1011,49 +1071,52 @@ class Array(Storage):
         shape = self.shape
         return plain_selection(shape, keys) if element_of(shape, keys) is None else None
 
-    def _line_at(self, key: Any) -> Any:
+    def _line_at(self, keys: tuple) -> Any:
         """Return what is at positions on the device as a line of a batch; None for another key."""
-        keys = key if type(key) is tuple else (key,)
-        layout: list[Any] = []
+        parts: list[Any] = []
+        positions: list[Array] = []
         for k in keys:
             of = type(k)
             if of is Array:
-                if not k._holds_positions():
+                if k._positions_held() is None:
                     return None
-                layout.append("array")
+                positions.append(k)
+                k = _POSITIONS
             elif of is slice:
-                layout.append((k.start, k.stop, k.step))
-            elif k is None or k is Ellipsis:
-                layout.append(str(k))
-            else:
+                k = (k.start, k.stop, k.step)
+                if not _BOUNDS.issuperset(map(type, k)):
+                    return None
+            elif k is not None and k is not Ellipsis:
                 return None
+            parts.append(k)
         if self._masked is not None or may_have_room(self):
             return None
-        args = (self, tuple(layout), *[k for k in keys if type(k) is Array])
-        is_wide = self._module == NUMPY or x64_mode()
-        line = line_of_call(_at_positions, args, {}, is_wide)
+        function = _reader_at(tuple(parts))
+        args = (self, *positions)
+        line = line_of_call(function, args, {}, self._is_wide())
         if line is not None:
             return line
         with mode_of(self._module):
-            return _calls().call_on_rows(_at_positions, self._module, args, {}, waits=True)
+            return _calls().call_on_rows(function, self._module, args, {}, waits=True)
 
-    def _holds_positions(self) -> bool:
-        """Whether it is an exact array of integers on a device, which are not looked at."""
-        is_exact = self._masked is None and self._view is None and self._buffer is None and self._host is None
-        return is_exact and are_on_device(self._kept)
+    def _positions_held(self) -> Any:
+        """Return the value of an exact array of integers on a device, which are not looked at; else None."""
+        held = self._held() if self._masked is None and self._host is None else None
+        return held.value if held is not None and held.rows is None and are_on_device(held.value) else None
 
-    def _masked_by(self, key: Any) -> Masked | None:
+    def _selected_by(self, mask: "Array") -> Any:
         """Return what a mask selects as it waits; None where it is better read at once."""
-        if type(key) is not Array or self._masked is not None or key._masked is not None:
+        if self._masked is not None or mask._masked is not None:
             return None
         elements = self._held()
-        mask = key._held()
-        return None if elements is None or mask is None else masked_of(elements, mask)
+        flags = mask._held()
+        masked = None if elements is None or flags is None else masked_of(elements, flags)
+        return None if masked is None else _wrap_masked(masked, self._module)
 
     def _read_masked(self, masked: Masked) -> Any:
         """Read what a mask selects, which is known now."""
         with mode_of(self._module):
-            source, mask = (_of_memory(held, self._module) for held in masked)
+            source, mask = (_of_source(held, self._module) for held in masked)
             part = _selecting().read_by_array(source, mask)
             if part is None:
                 part = wrap(read(source._current, (mask._current,)), self._module)
@@ -1061,24 +1124,27 @@ class Array(Storage):
 
     def _changes_by_line(self, other: Any, by: Operator) -> bool:
         """Let an operator change what a mask selects, or a view of a part, where that may wait."""
-        view = None if self._masked is not None else self._view
-        part = None if view is None or not view.is_selection or by is POW else view.part
-        if self._masked is None and part is None:
+        if self._masked is not None:
+            with self._lock:  # from reading what is selected until it is written
+                changed = _line_of_operator(self, other, by, False, self._module)
+                if changed is None or changed.dtype != self.dtype:
+                    return False
+                self._check_writeable()
+                self._masked = changed._masked
+                return True
+        view = self._view
+        part = view.part if view is not None and view.is_selection else None
+        if view is None or part is None or by is POW:
             return False
-        owner = self
-        if view is not None:
-            owner = view.owner
-            if owner._view is not None or owner._host is not None:
-                return False
+        owner = view.owner
+        if owner._view is not None or owner._host is not None:
+            return False
         with owner._lock:  # from reading the part until it is written
-            changed = _line_of_operator(self, other, by, False, self._module, may_be_new=True)
-            if changed is None or changed.dtype != self.dtype:
+            changed = _line_of_operator(self, other, by, False, self._module)
+            if changed is None or changed.dtype != self.dtype or changed.shape != self.shape:
                 return False
-            if part is not None:
-                return changed.shape == self.shape and self._puts_line(owner, part, changed._current, None)
-            self._check_writeable()
-            self._masked = changed._masked
-            return True
+            new = changed._held()
+            return new is not None and self._puts_line(owner, part, new)
 
     def _read(self, keys: tuple, position: list[int] | None) -> Any:
         """Return an element, or what a key with arrays selects."""
@@ -1132,10 +1198,10 @@ class Array(Storage):
                 _write_part(owner, selection, value)
 
     def _writes_line(self, key: Any, value: Any) -> bool:
-        """Let a write by ints and slices wait; return False for one that is better done at once."""
+        """Let a write wait; return False for one that is better done at once."""
         if type(key) is Array:
-            is_masked = type(value) is Array and value._masked is not None
-            return self._writes_masked(key, value) if is_masked else self._writes_at(key, value, "set")
+            is_mask = key.dtype == bool
+            return self._writes_where(key, value) if is_mask else self._writes_at(key, value, "set")
         keys = key if type(key) is tuple else (key,)
         shape = self.shape
         position = element_of(shape, keys)
@@ -1143,66 +1209,61 @@ class Array(Storage):
         if selection is None or 0 in selection.shape:
             return False
         owner, selection = self._selection_in_owner(selection)
-        read: Any = (value, None)
-        if type(value) is Array:
-            if value._masked is not None:
-                return False
-            view = value._view
-            if view is not None and view.selects(owner, selection):
-                self._check_writeable()
-                return True  # the last step of x[key] += y, whose first one wrote
-            read = (
-                None if value is owner or (view is not None and view.owner is owner) else _read_by_line(value)
-            )
-        elif type(value) not in _NUMBERS:
+        if type(value) in _NUMBERS:
+            return self._puts_line(owner, selection, Source(value))
+        if type(value) is not Array or value._masked is not None:
             return False
-        return read is not None and self._puts_line(owner, selection, *read)
+        if value._view is not None and value._view.selects(owner, selection):
+            self._check_writeable()
+            return True  # the last step of x[key] += y, whose first one wrote
+        new = _source_of(value)
+        return new is not None and self._puts_line(owner, selection, new)
 
-    def _puts_line(self, owner: Any, selection: Selection, new: Any, of_new: InArray | None) -> bool:
+    def _puts_line(self, owner: Any, selection: Selection, new: Source) -> bool:
         """Let a write to a part of the array that owns the value wait; return False where it may not."""
-        if owner._view is not None or owner._host is not None:
-            return False
         self._check_writeable()
-        is_wide = self._module == NUMPY or x64_mode()
-        with owner._lock:
-            if owner._buffer is not None:
-                return False
-            return owner._replace_by_line(line_of_write, selection, new, of_new, is_wide)
+        return owner._replace_by_line(line_of_put, selection, new, self._is_wide())
+
+    def _is_wide(self) -> bool:
+        """Whether the namespace of the array computes in 64 bits."""
+        return self._module == NUMPY or x64_mode()
 
     def _writes_at(self, positions: "Array", value: Any, how: str) -> bool:
         """Let a write at positions on the device wait, as JAX calls it; return False for another one."""
-        is_exact = self._view is None and self._buffer is None and self._host is None
-        if not is_exact or not positions._holds_positions():
+        where = positions._positions_held()
+        if where is None:
             return False
-        read: Any = (value, None) if type(value) in _NUMBERS else None
+        new = value
         if type(value) is Array and value._masked is None:
-            read = _read_by_line(value)
-        if read is None or read[1] is not None:
-            return False
-        new, _ = read
-        self._check_writeable()
-        with self._lock:
-            if self._buffer is not None:
+            source = _source_of(value)
+            if source is None or source.rows is not None or source.selected is not None:
                 return False
-            is_wide = self._module == NUMPY or x64_mode()
+            new = source.value
+        elif type(value) not in _NUMBERS:
+            return False
+        self._check_writeable()
+        try:
+            return self._replace_by_line(line_of_scatter, where, new, how, self._is_wide())
+        except (OverflowError, TypeError, ValueError):
+            return False  # as the write at once raises, too
+
+    def _writes_where(self, mask: "Array", value: Any) -> bool:
+        """Let a write of a number, or of what the same mask selects, wait; return False for another one."""
+        flags = mask._held() if mask._masked is None else None
+        if flags is None:
+            return False
+        if type(value) in _NUMBERS:
+            self._check_writeable()
             try:
-                return self._replace_by_line(line_of_scatter, positions._current, new, how, is_wide)
+                return self._replace_by_line(line_of_number_where, flags, value, self._is_wide())
             except (OverflowError, TypeError, ValueError):
                 return False  # as the write at once raises, too
-
-    def _writes_masked(self, key: Any, value: "Array") -> bool:
-        """Let a write of what the same mask selects wait; return False for another one."""
-        masked = value._masked
-        mask = None if key._masked is not None else key._held()
-        if masked is None or mask is None or not is_same(mask, masked.mask) or self._view is not None:
+        masked = value._masked if type(value) is Array else None
+        if masked is None or not is_same(flags, masked.mask):
             return False
         self._check_writeable()
-        with self._lock:
-            held = self._held()
-            if held is None:
-                return False
-            with mode_of(self._module):
-                return self._replace_by_line(line_of_write_where, held.rows, masked)
+        with mode_of(self._module):
+            return self._replace_by_line(line_of_write_where, masked)
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -1339,8 +1400,9 @@ class Array(Storage):
     def _call_by_jax(self, name: str, args: tuple, kwargs: dict) -> Any:
         if is_recording():
             function = _numpy_methods().WAITING.get(name)
-            is_wide = self._module == NUMPY or x64_mode()
-            made = None if function is None else line_of_call(function, (self, *args), kwargs, is_wide)
+            made = (
+                None if function is None else line_of_call(function, (self, *args), kwargs, self._is_wide())
+            )
             if made is not None:
                 return as_from(made, self._module)
         with mode_of(self._module):
@@ -1670,19 +1732,27 @@ def _has_positions(key: Any) -> bool:
     return type(key) is Array or (type(key) is tuple and Array in map(type, key))
 
 
-def _at_positions(array: Array, layout: tuple, *positions: Array) -> Array:
-    """Return what a key selects, whose arrays are apart."""
-    remaining = iter(positions)
-    keys: list[Any] = []
-    for part in layout:
-        if part == "array":
-            keys.append(next(remaining)._value)
-        elif type(part) is tuple:
-            keys.append(slice(*part))
-        else:
-            keys.append(None if part == "None" else ...)
-    made = read(array._value, tuple(keys))
-    return wrap(made, array._module, is_scalar=not made.ndim and ... not in keys)
+_POSITIONS = object()  # in the place of an array in a key
+_BOUNDS = frozenset([int, type(None)])  # of slices
+_KEYS_KEPT = 1024
+
+
+@functools.lru_cache(_KEYS_KEPT)
+def _reader_at(parts: tuple[Any, ...]) -> Callable[..., Array]:
+    """Return what reads an array at positions, which is given the arrays of a key, of these parts."""
+
+    def at_positions(array: Array, *positions: Array) -> Array:
+        remaining = iter(positions)
+        keys: list[Any] = []
+        for part in parts:
+            if part is _POSITIONS:
+                keys.append(next(remaining)._value)
+            else:
+                keys.append(slice(*part) if type(part) is tuple else part)
+        made = read(array._value, tuple(keys))
+        return wrap(made, array._module, is_scalar=not made.ndim and ... not in keys)
+
+    return at_positions
 
 
 def _operated_on_rows(function: Any, operands: tuple, module: str, is_product: bool) -> Any:

@@ -301,7 +301,7 @@ class _Program:
         try:
             vectors = [repeated(numbers[dtype], device) for dtype in self._dtypes]
             # Shapes and dtypes are the plan's.
-            kind = (*[x.committed for x in arrays], *map(type, vectors))
+            kind = (device, *[x.committed for x in arrays], *map(type, vectors))
             program.call(kind, (spent, given, vectors), made)
         except Exception as error:
             self._failed = not _is_of_an_interrupt(error)

@@ -121,11 +121,13 @@ def kind_of_array(array: jax.Array) -> Kind:
 class Pending:
     """The value that a line of a batch makes. Its shape and its dtype are known before."""
 
-    __slots__ = ("__weakref__", "_error", "_value", "batch", "kind", "source")
+    __slots__ = ("__weakref__", "_error", "_value", "batch", "dtype", "kind", "shape", "source")
 
     def __init__(self, kind: Kind, batch: "_Batch", source: tuple[int, int]):
         """Stand for a result of a line of a batch, by the numbers of both."""
         self.kind = kind
+        self.shape = kind.shape  # the length of each axis
+        self.dtype = kind.dtype
         self.source = source
         self.batch: _Batch | None = batch  # until it ran
         self._value: Any = None
@@ -140,16 +142,6 @@ class Pending:
     def index(self) -> int:
         """Which result of its line it is."""
         return self.source[1]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
-        return self.kind.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of all elements."""
-        return self.kind.dtype
 
     @property
     def ndim(self) -> int:

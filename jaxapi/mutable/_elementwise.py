@@ -539,10 +539,6 @@ class OfOneDtype:
         except (OverflowError, TypeError, ValueError):
             return None
 
-    def line(self, operands: Any) -> Any:
-        """Return the same in the mode that is on."""
-        return self.known_line(*without_parts(operands, waits=True), x64_mode())
-
 
 @functools.lru_cache(_LINES_KEPT)
 def _line_program_of_one_dtype(key: tuple[Any, ...]) -> LineProgram | None:

@@ -53,7 +53,9 @@ def is_by_jax() -> bool:
     """Whether JAX computes eagerly: in no transformation and no mesh, and checks nothing."""
     if _is_on is None:
         is_on()
-    if _is_on or _trace_now(()) is not _no_trace or checks_programs():  # type: ignore[misc]
+    if _is_on or _trace_now(()) is not _no_trace:  # type: ignore[misc]
+        return False
+    if _config.jax_debug_nans or _config.jax_debug_infs or _config.jax_disable_jit:  # `checks_programs`
         return False
     return get_abstract_mesh().empty
 

@@ -76,7 +76,7 @@ def compiled_in_place(function: Callable[..., Any], **options: Any) -> Callable[
 def _kind_of_argument(x: Any) -> Any:
     """Return what JAX compiles a call for, of an argument that is not static."""
     if isinstance(x, jax.Array):
-        return x.shape, x.dtype, x.weak_type, x.committed
+        return x.shape, x.dtype, x.weak_type, x.sharding if x.committed else None
     if isinstance(x, (np.ndarray, np.generic)):
         return np.ndarray, x.shape, x.dtype
     if isinstance(x, (list, tuple)):

@@ -295,13 +295,14 @@ def _scattered_in_rows(buffer, indices, counts, new, layout):
     return _scattered(buffer, new, layout, "set", first, *others)
 
 
-def line_of_scatter(value: Any, positions: Any, new: Any, how: str, is_wide: bool) -> Any:
+def line_of_scatter(value: Any, rows: int | None, positions: Any, new: Any, how: str, is_wide: bool) -> Any:
     """Return ``value`` after ``new`` was written at positions along the first axis, as a line of a batch.
 
-    ``new`` is an array or a Python number; ``how`` is as JAX calls it. None is returned for what is no line.
+    ``new`` is an array or a Python number; ``how`` is as JAX calls it. None is returned for what is no line,
+    as a buffer is none of which some rows count.
     """
     is_x64 = is_wide or value.dtype in WIDE
-    if positions.dtype in WIDE and not is_x64:
+    if rows is not None or (positions.dtype in WIDE and not is_x64):
         return None
     return attempt_by_kinds(_line_program_of_scatter, (how,), (value, new, positions), is_x64)
 

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._core._dtypes import NARROWED, WIDE, default_dtype, x64_mode
+from .._core._dtypes import NARROWED, WIDE, default_dtype, native_dtype, x64_mode
 from . import _host_way as host_way
 from ._storage import Storage, is_for_host
 
@@ -113,7 +113,12 @@ def to_numpy(x: Any) -> Any:
 
 
 def in_jaxs_dtypes(x: Any) -> Any:
-    """Return an argument with ``int``, ``float`` and ``complex`` as the dtypes that JAX's mode gives them."""
+    """Return an argument as JAX has it: ``int``, ``float`` and ``complex`` as the dtypes of its mode.
+
+    Arrays are in the machine's byte order.
+    """
+    if isinstance(x, np.ndarray) and not x.dtype.isnative:
+        return x.astype(native_dtype(x.dtype))
     return default_dtype(x) if type(x) is type and x in DEFAULTS else x
 
 

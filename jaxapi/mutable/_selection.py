@@ -40,7 +40,9 @@ from ._keys import LONG, check_int, expand, indices_along
 __all__ = [
     "InArray",
     "Part",
+    "Selected",
     "Selection",
+    "Source",
     "broadcast",
     "change",
     "compiled_pair",
@@ -87,7 +89,7 @@ class Selection:
     def in_array(self, shape: tuple[int, ...]) -> "InArray":
         """Return what there is to know of it in an array of this shape; it is computed once."""
         known = self._in_array
-        if known is None or known.shape != shape:
+        if known is None or known.array_shape != shape:
             known = self._in_array = InArray(self, shape)
         return known
 
@@ -215,7 +217,7 @@ def _computed(function, layouts, *inputs):
             operands.append(next(remaining_inputs))
         else:
             starts = next(remaining_inputs)
-            operands.append(_taken(next(remaining_inputs), starts, layout))
+            operands.append(layout.taken(next(remaining_inputs), starts))
     return function(*operands)
 
 
@@ -368,6 +370,14 @@ class _Layout(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
+    def taken(self, value: Any, starts: Any) -> Any:
+        """Return what is selected, in a program that has the starts as inputs."""
+        return _taken(value, starts, self)
+
+    def written(self, value: Any, new: Any, starts: Any, one_by_one: bool = False) -> Any:
+        """Return the array after that was written, in the same."""
+        return _written(value, new, starts, self, one_by_one)
+
 
 def _program_of(known: "InArray", value, waits: bool = False):
     """Return the inputs and the layout of the program for a selection in an array."""
@@ -382,25 +392,38 @@ def _program_of_part(part: Part, waits: bool):
 
 def _eager_program_of(known: "InArray", value, waits: bool):
     if known.is_long:
-        return indices_along(known.starts, max(known.shape)), known.layout
+        return indices_along(known.starts, max(known.array_shape)), known.layout
     is_line = waits or type(value) is Pending
     return known.starts if is_line else positions_of(known.starts), known.layout
 
 
 def _traced_program_of(known: "InArray", value):
-    inputs = indices_along(known.starts, max(known.shape, default=0))
+    inputs = indices_along(known.starts, max(known.array_shape, default=0))
     # one input is sent faster to a device than several; in a trace they are constants
     return tuple(inputs) if is_traced(value) else inputs, known.layout
 
 
-class InArray:
+class Selected:
+    """What a program reads, or writes, of an array: its inputs, and what it is compiled for."""
+
+    __slots__ = ("layout", "shape", "starts")
+
+    def __init__(self, starts: Positions, layout: Any, shape: tuple[int, ...]):
+        """Take inputs, what takes them, and the shape of what is selected, with rows that do not count."""
+        self.starts = starts
+        self.layout = layout
+        self.shape = shape
+
+
+class InArray(Selected):
     """A selection in an array of a certain shape."""
 
-    __slots__ = ("is_all", "is_long", "is_of_rows_alone", "layout", "shape", "starts")
+    __slots__ = ("array_shape", "is_all", "is_long", "is_of_rows_alone")
 
     def __init__(self, selection: Selection, shape: tuple[int, ...]):
         """Compute what programs are given, and are compiled for."""
-        self.shape = shape
+        super().__init__(*_starts_and_layout(selection, shape), selection.shape)
+        self.array_shape = shape
         self.is_long = max(shape, default=0) >= LONG  # an axis, whose positions are no int32
         self.is_all = False
         self.is_of_rows_alone = False  # each of them as it is in the array
@@ -408,7 +431,25 @@ class InArray:
             every = tuple(map(range, shape))
             self.is_all = selection.ranges == every
             self.is_of_rows_alone = selection.ranges[1:] == every[1:]
-        self.starts, self.layout = _starts_and_layout(selection, shape)
+
+
+class Source(NamedTuple):
+    """What a line reads an array from: a value or a buffer, which may be pending, or a part of it."""
+
+    value: Any  # or a Python number
+    rows: int | None = None  # that count of what is read; None if all do
+    selected: Selected | None = None  # None if all is read
+
+    @property
+    def memory_shape(self) -> tuple[int, ...]:
+        """The shape of what is read, with rows that do not count."""
+        return self.value.shape if self.selected is None else self.selected.shape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what counts."""
+        shape = self.memory_shape
+        return shape if self.rows is None else (self.rows, *shape[1:])
 
 
 def _starts_and_layout(selection: Selection, shape: tuple[int, ...]) -> tuple[Positions, _Layout]:
@@ -502,58 +543,59 @@ def _written(value, new, starts, layout, one_by_one):
     return lax.dynamic_update_slice(value, new, starts)
 
 
-_put = compiled_pair(_written, static_argnums=(3, 4))
+def _value_written(value, new, starts, layout, one_by_one):
+    return layout.written(value, new, starts, one_by_one)
 
 
 def _part_written(value, source, starts, starts_of_read, layout, layout_of_read):
-    return _written(value, _taken(source, starts_of_read, layout_of_read), starts, layout, False)
+    return layout.written(value, layout_of_read.taken(source, starts_of_read), starts)
 
 
 def _own_part_written(value, starts, starts_of_read, layout, layout_of_read):
-    new = _taken(value, starts_of_read, layout_of_read)
+    new = layout_of_read.taken(value, starts_of_read)
     value, new = lax.optimization_barrier((value, new))  # all is read before anything is written
-    return _written(value, new, starts, layout, False)
+    return layout.written(value, new, starts)
+
+
+_put = compiled_pair(_value_written, static_argnums=(3, 4))
 
 
 _put_part = compiled_pair(_part_written, static_argnums=(4, 5))
 _put_own = compiled_pair(_own_part_written, static_argnums=(3, 4))
 
 
-def line_of_write(value: Any, selection: Selection, new: Any, of_new: InArray | None, is_wide: bool) -> Any:
+def line_of_write(value: Any, written: Selected, new: Source, is_wide: bool) -> Any:
     """Return the array after ``new`` was written there, as a line of a batch; None where it cannot be one.
 
-    That is an array, what ``of_new`` selects of one, or a Python number. ``is_wide`` says whether the array's
-    namespace computes in 64 bits.
+    ``is_wide`` says whether the array's namespace computes in 64 bits.
     """
-    written = selection.in_array(value.shape)
-    if written.is_long:
-        return None
-    inputs = [value, new, written.starts]
-    layout_of_read = None
-    if of_new is not None:
-        if of_new.is_long or new.dtype != value.dtype:
-            return None
-        layout_of_read = of_new.layout
-        inputs.append(of_new.starts)
     is_x64 = is_wide or value.dtype in WIDE
-    return attempt_by_kinds(_line_program_of_write, (written.layout, layout_of_read), inputs, is_x64)
+    read = new.selected
+    if read is None:
+        key: tuple[Any, ...] = (_put.in_new_memory, written.layout, False)
+        return attempt_by_kinds(_line_program_of_write, key, (value, new.value, written.starts), is_x64)
+    if new.value.dtype != value.dtype:
+        return None
+    if new.value is value:
+        key = (_put_own.in_new_memory, written.layout, read.layout)
+        return attempt_by_kinds(_line_program_of_write, key, (value, written.starts, read.starts), is_x64)
+    key = (_put_part.in_new_memory, written.layout, read.layout)
+    operands = (value, new.value, written.starts, read.starts)
+    return attempt_by_kinds(_line_program_of_write, key, operands, is_x64)
 
 
 @functools.lru_cache(_LINES_KEPT)
 def _line_program_of_write(key: tuple[Any, ...]) -> LineProgram | None:
     """Return the program of such a line; None where the value is not written as it is."""
-    layout, layout_of_read, (of_value, of_new, *of_starts), is_x64 = key
+    program, *layouts, (of_value, of_new, *of_starts), is_x64 = key
     if type(of_new) is type:
         if of_new is complex:
             return None
         of_new = kind_of((), of_value.dtype)
     elif of_new.dtype.kind == "c" and of_value.dtype.kind != "c":
         return None
-    kinds = (of_value, of_new, *of_starts)
     with x64_inside() if is_x64 else x64_as(False):
-        if layout_of_read is not None:
-            return line_program_of(_put_part.in_new_memory, (layout, layout_of_read), kinds)
-        return line_program_of(_put.in_new_memory, (layout, False), kinds)
+        return line_program_of(program, tuple(layouts), (of_value, of_new, *of_starts))
 
 
 def _changed(value, operand, starts, layout, function):

@@ -1,5 +1,6 @@
 """The functions that may return their argument, or its memory; and those that make arrays with room."""
 
+import contextlib
 import functools
 import math
 import operator
@@ -20,12 +21,13 @@ from ._capacity._rows import (
     Rows,
     counted_rows,
     dtype_may_have_room,
-    empty_rows,
+    filled_rows,
     is_exact,
     rows_of_host,
 )
 from ._indexing import is_symbolic
-from ._wrap import elsewhere, without_examples
+from ._standard import cast_by_numpy
+from ._wrap import elsewhere, on_host_or_device, without_examples
 
 __all__ = ["arange", "array_of_dlpack", "as_array_of", "asarray", "astype", "empty", "from_dlpack", "reshape"]
 
@@ -44,6 +46,10 @@ def _like(function):
     return give
 
 
+def _on_host_or_device(function):
+    return on_host_or_device(function.__name__, function, makes_scalars=False)
+
+
 @_like(jaxapi.asarray)
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     return as_array_of(MUTABLE, obj, dtype, device, copy)
@@ -57,6 +63,10 @@ def as_array_of(module, obj, dtype=None, device=None, copy=None):
         if not copy and (dtype is None or _has(obj, dtype)) and device in (None, obj.device):
             return obj
         move_to = _elsewhere(obj, device)
+        host = _host_to_compute_with(obj) if move_to is None and copy is not False else None
+        cast_host = None if host is None else cast_by_numpy(host, dtype)
+        if cast_host is not None:
+            return from_host(cast_host, module)
         is_computed = copy or dtype is not None
         rows = obj._rows() if is_computed and move_to is None else None
         if rows is not None:
@@ -112,16 +122,18 @@ def _cast_on_host(host: np.ndarray, dtype: Any) -> np.ndarray | None:
         return host.astype(dtype)
 
 
+@_on_host_or_device
 @_like(jaxapi.empty)
 def empty(shape, *, dtype=None, device=None):
     rows = None
     if elsewhere(device) is None:
-        rows = empty_rows(shape, default_dtype(float) if dtype is None else resolve_dtype(dtype))
+        rows = filled_rows(shape, default_dtype(float) if dtype is None else resolve_dtype(dtype))
     if rows is not None:
         return wrap_rows(rows)
     return wrap(jaxapi.empty(unwrap(shape), dtype=dtype, device=elsewhere(device)))
 
 
+@_on_host_or_device
 @_like(jaxapi.arange)
 def arange(start, stop=None, step=None, dtype=None, *, device=None):
     rows = None
@@ -152,6 +164,10 @@ def astype(x, dtype, /, *, copy=True, device=None):
     move_to = _elsewhere(x, device)
     if _has(x, dtype) and move_to is None:
         return copied(x) if copy else x
+    host = _host_to_compute_with(x) if move_to is None and dtype is not None else None
+    cast_host = None if host is None else cast_by_numpy(host, dtype)
+    if cast_host is not None:
+        return from_host(cast_host, x._module, x._is_scalar)
     rows = x._rows() if move_to is None else None
     if rows is not None:
         cast = jaxapi.astype(rows.value, dtype, copy=False)
@@ -202,7 +218,16 @@ def reshape(x, /, shape, *args, copy=None, **options):
         if made is not None:
             return made
     module = x._module if isinstance(x, Array) else MUTABLE
+    host = _host_to_compute_with(x) if isinstance(x, Array) and not (args or options) else None
+    if host is not None:
+        with contextlib.suppress(TypeError, ValueError):  # JAX's way raises its own
+            return from_host(host.reshape(unwrap(shape)).copy(), module)
     return wrap(jaxapi.reshape(unwrap(x), shape, *args, **options), module)
+
+
+def _host_to_compute_with(x: Array) -> np.ndarray | None:
+    """Return an array's memory on the host; None where JAX computes."""
+    return x._in_host_memory() if host_way.is_eager() else None
 
 
 def _reshaped_copy(x, shape):

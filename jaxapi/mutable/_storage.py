@@ -30,8 +30,8 @@ from ._batches import (
 from ._capacity._rows import Buffer, Rows, rows_in, with_rows
 from ._faces import MUTABLE
 from ._in_place import is_small
-from ._masked import Masked, Memory
-from ._selection import Part, Selection
+from ._masked import Masked
+from ._selection import Part, Selection, Source
 from ._views import View
 
 __all__ = ["Storage", "copied_to_jax", "duplicate", "duplicate_line", "is_for_host"]
@@ -370,31 +370,43 @@ class Storage:
             self._shared = False
             self._buffer = None  # the program knows of no room: from now on the array is exact
 
-    def _held(self) -> Memory | None:
-        """Return the value, or the buffer if there is one; None of a view, or of a buffer not used now."""
+    def _held(self) -> Source | None:
+        """Return the value, or the buffer if there is one, where statements wait.
+
+        None is returned for a view, and for a buffer whose memory was donated.
+        """
         if self._view is not None:
             return None
-        rows = self._rows()
-        if rows is not None:
-            return Memory(rows.memory, rows.count)
-        return Memory(self._current, None) if self._buffer is None else None
+        buffer = self._buffer
+        if buffer is None:
+            pending = self._pending
+            return Source(self._value if pending is None or pending.is_there else pending)
+        if buffer._shared and self._is_exact_array_deleted():
+            return None
+        pending = buffer._pending
+        return Source(buffer._value if pending is None else pending, buffer.count)
 
     def _replace_by_line(self, line_of: Any, *args: Any) -> bool:
-        """Replace the value by ``line_of(value, *args)``, a line of a batch, or the buffer if there is one.
+        """Replace what is held by ``line_of(value, rows, *args)``, a line of a batch.
 
-        Return False if it is none, and nothing was replaced.
+        ``rows`` says how many count if it is a buffer. Return False if it is no line, and nothing was
+        replaced.
         """
-        holder: Any = self if self._buffer is None else self._buffer
-        if holder._shared:
+        if self._view is not None or self._host is not None:
             return False
-        new = line_of(self._current if holder is self else holder.memory, *args)
-        if new is None:
-            return False
-        if holder is not self:
-            with contextlib.suppress(AttributeError):
-                del self._value  # what was kept for reuse
-        _hold(holder, new)
-        return True
+        with self._lock:
+            held = self._held()
+            holder: Any = self if self._buffer is None else self._buffer
+            if held is None or holder._shared:
+                return False
+            new = line_of(held.value, held.rows, *args)
+            if new is None:
+                return False
+            if holder is not self:
+                with contextlib.suppress(AttributeError):
+                    del self._value  # what was kept for reuse
+            _hold(holder, new)
+            return True
 
     def _given_to(self, program) -> Any:
         """Return the value that a program is given, which is pending if it takes such and statements wait."""

@@ -14,8 +14,8 @@ from .._core import _parts
 from .._core._programs import compiled
 from ._batches import Pending, concrete, is_recording, line_of, recorded, takes_pending
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, reshaped_rows, selected_rows
-from ._selection import InArray, Part, Selection, one_program_suffices, put, take
+from ._capacity._slices import has_many_rows, reshaped_rows, selected_rows, source_of_part
+from ._selection import Part, Selection, Source, one_program_suffices, put, take
 
 __all__ = ["View"]
 
@@ -102,24 +102,11 @@ class View:
             return value
         return Part(value, part) if one_program_suffices(value) else self.current()
 
-    def read_by_line(self) -> tuple[Any, InArray | None] | None:
-        """Return the value that a line reads the part of, and what that selects, or None for all of it.
-
-        None alone is returned where the owner has room, or the part may have rows as one, or is none of its
-        elements as they are.
-        """
-        owner = self.owner
+    def source(self) -> Source | None:
+        """Return what a line reads; None where the part is none of the elements of its owner as they are."""
         part = self.part
-        if part is None or not self.is_selection or owner._view is not None or owner._buffer is not None:
-            return None
-        pending = owner._pending
-        value = owner._value if pending is None or pending.is_there else pending
-        selected = part.in_array(value.shape)
-        if selected.is_all:
-            return value, None
-        if selected.is_long or (selected.is_of_rows_alone and has_many_rows(part)):
-            return None
-        return value, selected
+        held = self.owner._held() if part is not None and self.is_selection else None
+        return None if held is None or part is None else source_of_part(held, part)
 
     def may_have_rows(self) -> bool:
         """Whether `rows` may be some, as far as the part and its owner say."""

@@ -15,10 +15,13 @@ from .._core._programs import ARRAY_TYPES, is_jax_array, is_traced
 from .._interop import is_passed_on
 from ._array import MUTABLE, Array, any_may_have_room, copied, shared, wrap
 from ._batches import Pending
+from ._by_numpy import in_numpys_way
 from ._capacity._functions import of_elements, way_on_rows
 from ._capacity._selecting import MAKING_ROOM
+from ._standard import FUNCTIONS, MAKES_ARRAYS, by_standard
 
-__all__ = ["argument", "elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
+__all__ = ["argument", "elsewhere", "on_host_or_device", "without_examples", "wrap_function"]
+__all__ += ["wrap_namespace", "wrap_result"]
 
 _OF_OPERANDS = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in _elementwise.__all__])
 # What NumPy's functions of these names return without axes is an array, and no scalar.
@@ -49,7 +52,7 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 
 
 def wrap_function(function, name: str, module: str):
-    """Take arrays out of the arguments, and make arrays of the results."""
+    """Take arrays out of the arguments, and make arrays of the results: by NumPy on the host, else by JAX."""
     elementwise = function in _OF_OPERANDS
     makes_scalars = name not in _OF_ARRAYS
     makes_room = name in MAKING_ROOM
@@ -60,16 +63,15 @@ def wrap_function(function, name: str, module: str):
             made = way(args, kwargs)
             if made is not None:
                 return made
-        out = None
         if kwargs:
             out = kwargs.pop("out", None)
+            if out is not None:
+                return _into(out, function_of_either(*args, **kwargs), elementwise)
             if "device" in kwargs:
                 kwargs["device"] = elsewhere(kwargs["device"])
             kwargs = {key: option(x) if key in _OPTIONS else argument(x) for key, x in kwargs.items()}
         values = [argument(x) for x in args]
         result = function(*values, **kwargs)
-        if out is not None:
-            return _into(out, result, elementwise)
         if type(result) not in ARRAY_TYPES:
             return wrap_result(result, makes_scalars=makes_scalars)
         for x, value in zip(args, values):  # noqa: B905 (of one length, and strict takes longer)
@@ -84,7 +86,27 @@ def wrap_function(function, name: str, module: str):
     way: Any = way_on_rows(wrapped, name, MUTABLE)
     if elementwise:
         way = functools.partial(of_elements, function, module=MUTABLE)
-    return wrapped
+    function_of_either = on_host_or_device(name, wrapped, makes_scalars) if name in FUNCTIONS else wrapped
+    return function_of_either
+
+
+def on_host_or_device(name: str, function, makes_scalars=True):
+    """Return a function of the standard that NumPy computes on the host, and ``function`` elsewhere."""
+    either = in_numpys_way(by_standard(name, makes_scalars), function, name in MAKES_ARRAYS, MUTABLE)
+    takes_device = "device" in inspect.signature(function).parameters
+    return _with_device(either) if takes_device else either
+
+
+def _with_device(function):
+    """Return a function that is not told the only device."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if "device" in kwargs:
+            kwargs["device"] = elsewhere(kwargs["device"])
+        return function(*args, **kwargs)
+
+    return call
 
 
 def argument(x):

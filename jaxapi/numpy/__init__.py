@@ -12,6 +12,7 @@ from .. import mutable as _mutable
 from .._missing import missing as _missing_name
 from ..mutable._array import Array as ndarray
 from ..mutable._batches import deferred
+from ..mutable._by_numpy import in_numpys_way as _in_numpys_way
 from . import (
     _creation,
     _functions,
@@ -31,7 +32,6 @@ from ._grad import grad, value_and_grad
 from ._info import __array_namespace_info__ as __array_namespace_info__
 from ._ufuncs import ufunc
 from ._wrap import host_function as _host_function
-from ._wrap import in_numpys_way as _in_numpys_way
 
 
 def _sorted_unique_values(x):
@@ -46,7 +46,7 @@ def _numpys_way(name, function):
     if name in _table.DECIDES_ITSELF:
         return function
     numpys = _ON_HOST.get(name) or getattr(_numpy, name)
-    return _in_numpys_way(name, numpys, function, name in _table.MAKES_ARRAYS)
+    return _in_numpys_way(numpys, function, name in _table.MAKES_ARRAYS)
 
 
 _functions_by_name = dict(_functions.FUNCTIONS)

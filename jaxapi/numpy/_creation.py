@@ -18,7 +18,7 @@ from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap, wrap_rows
 from ..mutable._batches import is_recording
-from ..mutable._capacity._rows import Rows, counted_rows, empty_rows, filled_memory
+from ..mutable._capacity._rows import Rows, counted_rows, filled_memory, filled_rows
 from ..mutable._faces import mode_of
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
 from ..mutable._promotion import narrowed
@@ -224,7 +224,7 @@ def _filled(name):
         lengths = _shape(shape)
         with mode_of(NUMPY):
             dtype = resolve_dtype(dtype or float)
-            rows = empty_rows(lengths, dtype) if name == "empty" and device is None else None
+            rows = filled_rows(lengths, dtype) if name == "empty" and device is None else None
             if rows is not None:
                 return wrap_rows(rows, NUMPY)
             if device is None and is_recording() and _are_lengths(lengths):
@@ -262,11 +262,32 @@ empty, ones, zeros = map(_filled, ("empty", "ones", "zeros"))
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     """Return an array of one value, or of values that are broadcast."""
     check_order(order)
+    if device is None and type(fill_value) in _KINDS_OF_NUMBERS and is_recording():
+        new = _full_of_number(_shape(shape), fill_value, dtype)
+        if new is not None:
+            return new
     if not isinstance(fill_value, Array):
         fill_value = asarray(fill_value, dtype if type(fill_value) is int else None)
     new = empty(shape, fill_value.dtype if dtype is None else dtype, device=device)
     new[...] = as_type(fill_value, new.dtype)
     return new
+
+
+# The kinds of dtypes that hold Python's numbers as they are, or as the nearest one.
+_KINDS_OF_NUMBERS = {bool: "b", int: "iufc", float: "fc"}
+
+
+def _full_of_number(lengths, number, dtype):
+    """Return an array of a number, which may be pending; None where it is cast, or refused."""
+    dtype = resolve_dtype(type(number) if dtype is None else dtype)
+    if dtype.kind not in _KINDS_OF_NUMBERS[type(number)] or not _are_lengths(lengths):
+        return None
+    with np.errstate(over="ignore"):  # as of a number that float32 has as infinity
+        value = np.asarray(number, dtype)
+    rows = filled_rows(lengths, dtype, value)
+    if rows is not None:
+        return wrap_rows(rows, NUMPY)
+    return made(filled_memory(value, (lengths,) if type(lengths) is int else lengths, dtype))
 
 
 def _filled_like(name):
@@ -277,7 +298,7 @@ def _filled_like(name):
         if rows is not None:
             with mode_of(NUMPY):
                 dtype = resolve_dtype(a.dtype if dtype is None else dtype)
-                value = getattr(jaxapi, name)(rows.value.shape, dtype=dtype)
+                value = filled_memory(int(name == "ones"), rows.memory.shape, dtype)
             return wrap_rows(Rows(value, rows.count), NUMPY)
         return globals()[name](
             a.shape if shape is None else shape, a.dtype if dtype is None else dtype, device=device

@@ -8,8 +8,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from .._core._exact import transposable
 from .._core._programs import compiled
+from ..mutable._by_numpy import in_numpys_way as _in_numpys_way
 from ._common import as_floats, refuse
-from ._wrap import in_numpys_way as _in_numpys_way
 from ._wrap import on_rows_first as _on_rows_first
 from ._wrap import with_numpys_signature as _signed
 
@@ -124,4 +124,4 @@ _FUNCTIONS |= {name: _of_count(name) for name in ("fftfreq", "rfftfreq")}
 for _name, _function in _FUNCTIONS.items():
     _numpys = getattr(np.fft, _name)
     _made = _on_rows_first(_name, _signed(_name, _numpys, _function, "jaxapi.numpy.fft"))
-    globals()[_name] = _in_numpys_way(_name, _numpys, _made)
+    globals()[_name] = _in_numpys_way(_numpys, _made)

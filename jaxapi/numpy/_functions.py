@@ -32,6 +32,7 @@ from ..mutable._array import (
     wrap_rows,
 )
 from ..mutable._batches import Pending, is_recording, takes_pending
+from ..mutable._by_numpy import computed_by_numpy
 from ..mutable._capacity._functions import of_elements as of_each_element
 from ..mutable._capacity._rows import Rows
 from ..mutable._elementwise import CHOICE, CLIP, ELEMENTWISE, chosen
@@ -49,7 +50,6 @@ from ._wrap import (
     as_ours,
     as_type,
     cast,
-    computed_by_numpy,
     current_of,
     into,
     made,

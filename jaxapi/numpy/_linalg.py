@@ -15,9 +15,9 @@ from ..linalg._results import SVDResult
 from ..linalg._singular import decomposition, default_rtol, singular_values
 from ..linalg._solvers import determinants, norms_of_matrices
 from ..linalg._vectors import norms_of_vectors, without_slopes_at_zero
+from ..mutable._by_numpy import in_numpys_way as _in_numpys_way
 from ._common import axes_of, float_dtype, refuse
 from ._wrap import as_ours
-from ._wrap import in_numpys_way as _in_numpys_way
 from ._wrap import on_rows_first as _on_rows_first
 from ._wrap import with_numpys_signature as _signed
 
@@ -281,5 +281,5 @@ def _matrix_transpose(x, /):
 for _name in _OF_FLOATS + _OF_ANY.split():
     _numpys = getattr(np.linalg, _name)
     _function = _on_rows_first(_name, _signed(_name, _numpys, _checked(_name), "jaxapi.numpy.linalg"))
-    globals()[_name] = _in_numpys_way(_name, _numpys, _function)
-matrix_transpose = _in_numpys_way("matrix_transpose", np.linalg.matrix_transpose, _matrix_transpose)
+    globals()[_name] = _in_numpys_way(_numpys, _function)
+matrix_transpose = _in_numpys_way(np.linalg.matrix_transpose, _matrix_transpose)

@@ -7,12 +7,13 @@ import numpy as np
 
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, as_from
+from ..mutable._by_numpy import computed_by_numpy
 from ..mutable._faces import mode_of
 from ..mutable._numpy_arguments import NotOnHost
 from ..mutable._wrap import wrap_result
 from ._table import ON_HOST
 from ._ufuncs import ufunc as Ufunc
-from ._wrap import computed_by_numpy, on_host
+from ._wrap import on_host
 
 __all__ = ["array_function", "array_ufunc"]
 

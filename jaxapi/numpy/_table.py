@@ -1,7 +1,7 @@
 """Where each name of `jaxapi.numpy` comes from.
 
-On the CPU, outside of JAX's transformations, NumPy computes (`_wrap.in_numpys_way`). This is what a name is
-elsewhere; ufuncs are those of `jaxapi.mutable._elementwise`.
+On the CPU, outside of JAX's transformations, NumPy computes (`in_numpys_way` in `mutable/_by_numpy.py`). This
+is what a name is elsewhere; ufuncs are those of `jaxapi.mutable._elementwise`.
 """
 
 # ruff: noqa: SIM905

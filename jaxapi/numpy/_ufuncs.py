@@ -18,6 +18,7 @@ from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, line_of_elements, may_have_room, written
 from ..mutable._at import AT
 from ..mutable._batches import concrete, is_recording, takes_pending
+from ..mutable._by_numpy import computed_by_numpy
 from ..mutable._capacity._calls import call_on_rows
 from ..mutable._capacity._functions import of_elements
 from ..mutable._capacity._writing import accumulate_rows
@@ -32,7 +33,6 @@ from ._wrap import (
     cast,
     check_initial,
     check_out,
-    computed_by_numpy,
     current_of,
     first_line,
     initial_number,

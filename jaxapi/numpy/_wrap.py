@@ -8,18 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for
-from .._core._errors import NEEDS_A_VALUE, error_of_several, numpy_error, with_remedy
+from .._core._errors import NEEDS_A_VALUE, numpy_error, with_remedy
 from .._core._programs import is_traced
 from .._interop import as_array
-from ..mutable import _host_way as host_way
 from ..mutable import _promotion
 from ..mutable._array import (
     NUMPY,
     Array,
     any_may_have_room,
     copied,
-    from_numpy,
-    line_of_call,
     may_have_room,
     shared,
     unwrap,
@@ -30,15 +27,13 @@ from ..mutable._batches import Pending, is_recording, lend
 from ..mutable._capacity._functions import may_wait, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
-from ..mutable._faces import mode_of
-from ..mutable._numpy_arguments import NotOnHost, in_jaxs_dtypes, to_numpy
 from ..mutable._promotion import together
 from ..mutable._storage import duplicate_line
 from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_ARRAYS, RETURNS_POSITIONS
 
-__all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "computed_by_numpy", "current_of"]
-__all__ += ["first_line", "host_function", "in_numpys_way", "into", "made", "on_host", "on_rows_first"]
+__all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "current_of"]
+__all__ += ["first_line", "host_function", "into", "made", "on_host", "on_rows_first"]
 __all__ += ["initial_number"]
 __all__ += ["operand_of", "ours", "positions_in_list", "signed_as", "value_of", "with_numpys_signature"]
 
@@ -65,83 +60,6 @@ _SIGNATURES = {
     "zeros": "shape, dtype=None, order='C', *, device=None, like=None",
 }
 _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
-
-
-# On the host
-
-
-def computed_by_numpy(function, args, kwargs, module=NUMPY):
-    """Return what NumPy's function gives for our arrays, which are all in the host's memory, else raise.
-
-    The results are arrays of a namespace, in its dtypes.
-    """
-    operands = [to_numpy(x) for x in args]
-    options = {name: to_numpy(x) for name, x in kwargs.items()} if kwargs else kwargs
-    if module != NUMPY:
-        operands = [in_jaxs_dtypes(x) for x in operands]
-        options = {name: in_jaxs_dtypes(x) for name, x in options.items()}
-    result = function(*operands, **options)
-    is_array = type(result) is np.ndarray
-    if is_array:
-        for i, host in enumerate(operands):
-            if host is result and isinstance(args[i], Array):
-                return args[i]
-    if options:
-        out = kwargs.get("out")
-        if out is not None:
-            return _written_to(out, result, module)
-        operands += options.values()
-    arrays = from_numpy(result, module, operands)
-    if type(result) is tuple:  # a positional argument may be the ``out`` of some of the results
-        targets = [(x, host) for x, host in zip(args, operands, strict=False) if isinstance(x, Array)]
-        pairs = zip(result, arrays, strict=True)
-        arrays = tuple([_target_or_array(part, array, targets) for part, array in pairs])
-    return arrays
-
-
-def _target_or_array(part, array, targets):
-    """Return the argument whose memory a part of a result is, else the array that was made of the part."""
-    for x, host in targets:
-        if host is part:
-            return x
-    return array
-
-
-def _written_to(out, result, module):
-    """Return what ``out=`` was given; for None in a tuple NumPy's new result."""
-    if type(out) is not tuple:
-        return out
-    if len(out) == 1:
-        return out[0]
-    pairs = zip(out, result, strict=True)
-    return tuple([from_numpy(part, module) if target is None else target for target, part in pairs])
-
-
-def in_numpys_way(name: str, numpys, function, is_new: bool = False):
-    """Return a function that NumPy computes where all arrays are in the host's memory and nothing is traced.
-
-    ``is_new`` is said of functions that make arrays of numbers, which go where JAX puts those.
-    """
-    is_numpys = host_way.is_default if is_new else host_way.is_eager
-    waiting = getattr(function, "waiting", None)
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        if is_numpys():
-            try:
-                return computed_by_numpy(numpys, args, kwargs)
-            except NotOnHost:
-                pass
-            except TypeError as error:
-                raise error_of_several(error) or error from None
-        elif waiting is not None and is_recording():
-            line = line_of_call(waiting, args, kwargs, is_wide=True)
-            if line is not None:
-                return line
-        with mode_of(NUMPY):
-            return function(*args, **kwargs)
-
-    return call
 
 
 _RETURNS_BOOL = ("allclose", "array_equal", "array_equiv")

@@ -167,6 +167,41 @@ def buffers_and_exact_arrays(np, x, y):
     return rows - np.cumsum(total)
 
 
+def parts_of_many_rows(np, x, y):
+    v = np.arange(40) * x[0, 0]
+    w = np.arange(40) * 0.5 + y[1, 1]
+    v[1:-1] = w[2:]
+    v[:30] = v[10:]
+    v[3:] += v[:-3]
+    v[::-1][:20] = 4
+    v[5::2] = 1.5
+    w[1::2] *= v[20:]
+    w[-2:2:-1] = v[4:]
+    np.subtract(w[1:], v[:-1], out=w[:-1])
+    made = np.sqrt(abs(v[1:] - v[:-1])) * w[::-1][1:] + w[:0:-1] * v[39] + np.where(w[1:] > 0, v[:-1], 2)
+    return made[:8] * v[32:] + made[31:] + w[:8] + x
+
+
+def parts_of_rows_of_tables(np, x, y):
+    table = np.zeros((40, 8)) + x[0]
+    other = np.arange(40).reshape(40, 1) * y[0]
+    table[1:-1] = other[2:]
+    table[2:, 1] = 7
+    table[:, 1:] = table[:, :-1]
+    table[:, 3] = other[:, 0]
+    table[20:] = y[1]
+    table[:, ::2] += other[:, 1::2]
+    table[3] = other[4]
+    made = table[1:, 1:] * other[:-1, :-1] + x[1, 1:]
+    return made[:5] + made[34:] + table[::8, :7] + x[:, 1:]
+
+
+def makers_of_numbers(np, x, y):
+    made = np.full(40, 3.5) + np.full(40, 2) * np.ones(40, dtype=np.int8)
+    grid = np.indices((5, 8)) * 0.5 + np.full((5, 8), 0.25, dtype=np.float32)
+    return grid[0] * x + np.eye(5, 8, 1) - np.tri(5, 8) + np.full_like(y, 4) * made[3] + np.identity(8)[:5]
+
+
 def positions(np, x, y):
     places = np.searchsorted(np.cumsum(abs(x[0])), abs(y[0]) * 2)
     return places + np.argmax(x, axis=0) + np.fft.fftshift(y[0])
@@ -198,6 +233,9 @@ WAITING = [
     makers,
     views,
     buffers_and_exact_arrays,
+    parts_of_many_rows,
+    parts_of_rows_of_tables,
+    makers_of_numbers,
     positions,
 ]
 
@@ -438,6 +476,44 @@ def test_positions_of_a_device_wait(monkeypatch):
             patched.setattr(_batches.Pending, "value", value_that_is_there)
             result = accumulated(jaxapi.numpy, *[jaxapi.numpy.asarray(value) * 1 for value in values])
         np.testing.assert_allclose(np.asarray(result), accumulated(np, *values), rtol=1e-14)
+
+
+def numbers_that_are_full(np):
+    return [
+        np.full(3, True),
+        np.full(30, 200, dtype=np.uint8),
+        np.full((2, 20), 3, dtype=complex),
+        np.full(20, 1.7, dtype=int),
+        np.full(3, np.nan, dtype=np.float16),
+        np.full((), 4),
+        np.full((0, 3), 4.0),
+        np.full(20, 1e300, dtype=np.float32),
+        np.full(17, -0.0),
+        np.full_like(np.arange(20), 2.5),
+    ]
+
+
+def test_full_has_numpys_values_and_errors():
+    with np.errstate(over="ignore"):
+        wanted = numbers_that_are_full(np)
+    for array, host in zip(numbers_that_are_full(jaxapi.numpy), wanted, strict=True):
+        assert (array.dtype, array.shape) == (host.dtype, host.shape)
+        np.testing.assert_array_equal(np.asarray(array), host)
+        np.testing.assert_array_equal(np.signbit(np.asarray(array).real), np.signbit(host.real))
+    for shape, number, dtype in [(3, 300, np.uint8), (20, -1, np.uint16), (-1, 2.0, None)]:
+        for xp in (np, jaxapi.numpy):
+            with pytest.raises((OverflowError, ValueError)):
+                xp.full(shape, number, dtype)
+
+
+def test_parts_of_many_rows_are_refused_as_numpys():
+    for np_or_ours in (np, jaxapi.numpy):
+        x = np_or_ours.arange(40.0) * 2
+        with pytest.raises(ValueError, match="broadcast"):
+            x[1:] = x[:-2]
+        with pytest.raises(ValueError, match="broadcast"):
+            x[1:] - x[:-2]
+        np.testing.assert_array_equal(np.asarray(x), np.arange(40.0) * 2)
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="positions are checked in the host's memory")

@@ -59,7 +59,12 @@ def test_results_are_jaxapis(name):
     axis = {"axis": 1} if name == "cumulative_sum" else {}
     found = getattr(xp, name)(xp.asarray(first), *extra, **axis)
     assert type(found) is xp.Array
-    np.testing.assert_array_equal(found, getattr(jaxapi, name)(first, *extra, **axis), strict=True)
+    expected = np.asarray(getattr(jaxapi, name)(first, *extra, **axis))
+    assert found.dtype == expected.dtype
+    if name in ("sin", "sqrt"):  # by NumPy on the host
+        np.testing.assert_array_max_ulp(np.asarray(found), expected, 2)
+    else:
+        np.testing.assert_array_equal(found, expected, strict=True)
 
 
 def test_containers():

@@ -21,7 +21,7 @@ from ..._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode
 from ..._core._lengths import has_own_length
 from ..._core._programs import is_jax_array
 from .._array import Array, keep_call, line_of_call, wrap
-from .._batches import Kind, LineProgram, Pending, concrete, is_recording, kind_of_array, lend
+from .._batches import Kind, LineProgram, Pending, concrete, is_recording, kind_of, kind_of_array, lend
 from .._host_way import is_by_jax
 from .._selection import Part
 from ._dimensions import Bounds, Refused
@@ -29,7 +29,7 @@ from ._programs import Inputs, Program, array_of
 from ._rows import Rows, dtype_may_have_room, least_rows_with_room, with_rows
 from ._transposes import rows_of_transpose
 
-__all__ = ["call_on_rows", "call_on_values", "of_arrays"]
+__all__ = ["call_on_rows", "call_on_values"]
 
 _PROGRAMS_KEPT = 1024
 _OPTIONS = (bool, int, float, complex, str, type, np.dtype, type(None), type(np._NoValue))
@@ -173,9 +173,8 @@ def call_on_rows(
             program = _program(statement, reader.bounds, x64_mode(), precision)
             if program is None:
                 continue
-            line = None if rooms else program.line(reader.values)
-            if line is not None:
-                keep_call(function, args, kwargs, x64_mode(), line)
+            line = program.line(choice, reader.values) if waits and is_recording() else None
+            if line is not None and keep_call(function, args, kwargs, x64_mode(), line):
                 made = line_of_call(function, args, kwargs, x64_mode())
                 if made is not None:
                     return made
@@ -187,11 +186,11 @@ def call_on_rows(
 
 def call_on_values(function: Callable[..., Any], operands: tuple, module: str, waits: bool = False) -> Any:
     """Return what a function of values makes of arrays, as `call_on_rows` does for one of arrays."""
-    return call_on_rows(of_arrays(function, module), module, operands, {}, waits)
+    return call_on_rows(_of_arrays(function, module), module, operands, {}, waits)
 
 
 @functools.cache
-def of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
+def _of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
     """Return a function of values as one of arrays of a namespace."""
 
     def call(*args):
@@ -364,6 +363,7 @@ class _StatementProgram:
         self._module = statement.module
         self._statement = statement
         self._operands = statement.operands()
+        self._is_of_transposes = any(x.is_transposed for x in self._operands)
         self._structure: Any = None  # of the result
         self._is_one = False  # an array alone
         self._are_scalars: list[bool] = []  # of the arrays in it
@@ -403,17 +403,29 @@ class _StatementProgram:
         """Return positions, or numbers of elements, in the dtype that they have where x64 mode is off."""
         return result if self._integers is None else result.astype(self._integers)
 
-    def line(self, values: Sequence[Any]) -> LineProgram | None:
-        """Return the program of a line for exact arrays; None where its results are looked at first."""
-        program = self._program.of_exact_arrays()
+    def line(self, choice: _Choice, values: Sequence[Any]) -> LineProgram | None:
+        """Return the program of a line; None where results are looked at first, or lengths are several."""
+        if choice.is_first_alone or len(choice.counts) > 1 or self._is_of_transposes:
+            return None
+        program = self._program.for_line()
         are_on_device = all(type(x) is Pending or is_jax_array(x) for x in values)
         if program is None or not self._are_scalars or self._has_checks or not are_on_device:
             return None
         if self._line is None:
-            kinds = tuple([x.kind if type(x) is Pending else kind_of_array(x) for x in values])
+            kinds = [kind_of((), np.dtype(np.int32))] * len(choice.counts)
+            kinds += [x.kind if type(x) is Pending else kind_of_array(x) for x in values]
+            wrapped = self._wrapped_of_rows if choice.counts else self._wrapped
             with x64_for(*self._statement.dtypes()):
-                self._line = _CallProgram(program, kinds, self._wrapped)
+                self._line = _CallProgram(program, tuple(kinds), wrapped)
         return self._line
+
+    def _wrapped_of_rows(self, made: Sequence[Any]) -> Callable[[int], Any]:
+        """Return what makes, of a number of rows, what the function returns of what the program made."""
+
+        def wrapped(rows: int) -> Any:
+            return self._wrapped(self._program.contents((rows,), made))
+
+        return wrapped
 
     def __call__(self, counts: tuple[int, ...], values: list[Any]) -> Any:
         """Return what the function makes of buffers in which numbers of rows count.
@@ -439,7 +451,7 @@ class _CallProgram(LineProgram):
     __slots__ = ("_wrapped",)
 
     def __init__(self, program: Any, kinds: tuple[Kind, ...], wrapped: Callable[[Sequence[Any]], Any]):
-        """Trace the program; ``wrapped`` makes arrays of its results."""
+        """Trace the program; ``wrapped`` makes arrays of its results, or a function of a number of rows."""
         super().__init__(program, (), kinds)
         self._wrapped = wrapped
 

@@ -32,6 +32,8 @@ rfftn roll round select sinc sliding_window_view sort sort_complex squeeze stack
 take_along_axis tensordot tile trace trapezoid tril triu unpackbits unravel_index unwrap vander var vdot
 vecdot vecmat vector_norm vstack zeros_like
 """
+# The same of functions that make arrays of lengths.
+_OF_LENGTHS = "eye identity indices tri"
 _OF_MATRICES = """
 cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet
 solve svd svdvals trace
@@ -49,7 +51,7 @@ trapezoid unravel_index vander vector_norm
 
 def may_wait(name: str) -> bool:
     """Whether a call of a function may be a line of a batch."""
-    return name in _OF_SHAPES.split() and name not in _AT_ONCE.split()
+    return name in [*_OF_SHAPES.split(), *_OF_LENGTHS.split()] and name not in _AT_ONCE.split()
 
 
 def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], module: str) -> Any:
@@ -95,7 +97,7 @@ def way_on_rows(
 def _depends_on_shapes(function: Callable[..., Any], name: str) -> bool:
     """Whether a function has one program for all values; `jaxapi.numpy` has others by names of `linalg`."""
     is_of_matrices = name in _OF_MATRICES.split() and function.__module__.endswith("linalg")
-    return is_of_matrices or name in _OF_SHAPES.split()
+    return is_of_matrices or name in [*_OF_SHAPES.split(), *_OF_LENGTHS.split()]
 
 
 def _first_result(attempts: list[Callable[..., Any]], args: tuple, kwargs: dict[str, Any]) -> Any:

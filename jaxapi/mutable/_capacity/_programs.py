@@ -79,8 +79,8 @@ class Program:
         if mentions_dimension(on_buffers.jaxpr):
             raise Refused("a dimension that stays unknown")
 
-    def of_exact_arrays(self) -> Any:
-        """Return what is compiled, of values alone; None where it returns one of them, which others have."""
+    def for_line(self) -> Any:
+        """Return what is compiled; None where it returns one of its values, which others have."""
         return None if self._returns_argument else self._program
 
     def _on_buffers(self, program: Any, bounds: Sequence[Bounds], name: str) -> Callable[..., list[Any]]:
@@ -108,7 +108,10 @@ class Program:
         ``structure`` says what they are leaves of. They share no memory with the values.
         """
         with x64_for(*self._dtypes):
-            made = self._compiled(*map(number_of, counts), *values)
+            return self.contents(counts, self._compiled(*map(number_of, counts), *values))
+
+    def contents(self, counts: Sequence[int], made: Sequence[Any]) -> list[Any]:
+        """Return the same of what the program made."""
         if counts and Pending in map(type, made):
             for value in made:
                 of_rows(value)

@@ -33,8 +33,8 @@ __all__ = [
 ]
 __all__ += [
     "dtype_may_have_room",
-    "empty_rows",
     "filled_memory",
+    "filled_rows",
     "is_exact",
     "least_rows_with_room",
     "number_of",
@@ -243,8 +243,11 @@ def rows_of_host(host: np.ndarray, sharding: Any = None) -> Rows | None:
         return Rows(jax.device_put(room, sharding), count)
 
 
-def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
-    """Return a buffer for an array that is to be written to; None where it has none, or shapes are wrong."""
+def filled_rows(shape: Any, dtype: np.dtype, value: Any = 0) -> Rows | None:
+    """Return a buffer in which each element is a number; None where it has none, or shapes are wrong.
+
+    Other numbers than 0 and 1 are NumPy's, of the dtype.
+    """
     lengths = (shape,) if type(shape) is int else shape
     if type(lengths) is not tuple or not lengths or any(type(n) is not int or n < 1 for n in lengths):
         return None
@@ -254,13 +257,13 @@ def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
         return None
     if not dtype_may_have_room(dtype) or not host_way.is_by_jax():
         return None
-    return Rows(filled_memory(0, (capacity, *lengths[1:]), dtype), count)
+    return Rows(filled_memory(value, (capacity, *lengths[1:]), dtype), count)
 
 
-def filled_memory(value: int, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """Return an array of a device in which each element is 0 or 1; it may be pending."""
+def filled_memory(value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Return an array of a device in which each element is a number, as `filled_rows`; it may be pending."""
     with x64_for(dtype):
-        return _filled(value, shape, dtype)
+        return _filled(value, shape, dtype) if type(value) is int else _filled_by(value, shape)
 
 
 def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Rows | None:
@@ -312,5 +315,12 @@ def _filled_with(value, shape, dtype):
 
 
 _padded = compiled_in_width(_padded_by, continued, static_argnums=1)
+
+
+def _filled_by_operand(value, shape):
+    return jnp.broadcast_to(value, shape)
+
+
+_filled_by = recorded(compiled(_filled_by_operand, static_argnums=1))
 _filled = recorded(compiled(_filled_with, static_argnums=(0, 1, 2)))
 _counted = recorded(counted)

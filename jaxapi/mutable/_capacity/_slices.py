@@ -1,7 +1,8 @@
-"""Rows that a slice selects, by programs whose first position is an input."""
+"""Rows that a slice selects, and writes to these, by programs whose first position is an input."""
 
+import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,13 +10,16 @@ import numpy as np
 from jax import lax
 
 from ..._core._constants import positions as positions_of
-from .._batches import recorded
-from .._selection import Selection, take
+from .._batches import Positions, of_rows, recorded
+from .._selection import Selected, Selection, Source, line_of_write, take
 from ._rows import Rows, compiled_in_width, is_exact, number_of, rows_in, takes_room
 
-__all__ = ["first", "has_many_rows", "is_of_rows_alone", "reshaped_rows", "selected_rows"]
+__all__ = ["first", "has_many_rows", "is_broadcast_to", "is_of_rows_alone", "line_of_put", "one_written"]
+__all__ += ["reshaped_rows", "rows_written", "selected_rows", "source_of_part", "window_of"]
 
 _INT32_MAX = np.iinfo(np.int32).max
+_SELECTIONS_KEPT = 4096
+_SELECTIONS_KEPT = 4096
 
 
 def has_many_rows(selection: Selection) -> bool:
@@ -38,10 +42,8 @@ def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None
     size = memory.count if isinstance(memory, Rows) else value.shape[0]
     is_every_row = count == size and positions == range(size)
     are_whole_rows = is_of_rows_alone(selection, value.shape)
-    if not is_buffer:
-        changes_length_alone = are_whole_rows and not is_every_row and rows_in(count) != count
-        if not changes_length_alone or not takes_room(value):
-            return None
+    if not is_buffer and not _has_room_for_lengths(selection, value):
+        return None
     rows = Rows(value, count) if is_every_row else Rows(_sliced(value, positions, size), count)
     if are_whole_rows:
         return rows
@@ -52,6 +54,184 @@ def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None
 def is_of_rows_alone(selection: Selection, shape: tuple[int, ...]) -> bool:
     """Whether each row that is selected is there as it is in an array of this shape."""
     return selection.in_array(shape).is_of_rows_alone
+
+
+def _has_room_for_lengths(selection: Selection, value: Any) -> bool:
+    """Whether a program for other lengths, too, is worth it for rows that are selected of an exact array.
+
+    The selection `has_many_rows`.
+    """
+    positions = selection.ranges[0]
+    is_of_few_lengths = positions == range(value.shape[0]) or rows_in(len(positions)) == len(positions)
+    return not is_of_few_lengths and is_of_rows_alone(selection, value.shape) and takes_room(value)
+
+
+# What lines read
+
+
+class _RowsToRead(NamedTuple):
+    """What a program is compiled for that reads rows into a buffer: all but where they are."""
+
+    capacity: int
+    step: int  # 1, -1, or 0 where it is an input
+    of_each: Any  # the layout of what is read of each row; None for all of it
+
+    def taken(self, value: Any, starts: Any) -> Any:
+        """Return the rows, in a program that has the positions as inputs."""
+        starts_of_each = starts[1:]
+        if self.step == 1:
+            rows = _cut_from_beyond(value, starts[0], self.capacity)
+        elif self.step == -1:
+            rows = _cut_backward(value, starts[0], self.capacity)
+        else:
+            rows = _taken_by_steps(value, starts[:_OF_STEPS], self.capacity)
+            starts_of_each = starts[_OF_STEPS:]
+        return rows if self.of_each is None else self.of_each.taken(rows, starts_of_each)
+
+
+_OF_STEPS = 3  # numbers: the first position, the step, and the last position that counts
+
+
+def source_of_part(memory: Source, selection: Selection) -> Source | None:
+    """Return what a line reads of an array, or of a buffer, for a part of it.
+
+    None is returned for a buffer whose rows are another axis of the part, and for arrays that are too long.
+    """
+    value, rows, _ = memory
+    if has_many_rows(selection) and (rows is not None or _has_room_for_lengths(selection, value)):
+        size = value.shape[0] if rows is None else rows
+        return Source(value, len(selection.ranges[0]), _rows_to_read(selection, value.shape, size))
+    if rows is not None and _has_rows_elsewhere(selection):
+        return None
+    selected = selection.in_array(value.shape)
+    if selected.is_long:
+        return None
+    return Source(value, None, None if selected.is_all else selected)
+
+
+def _has_rows_elsewhere(selection: Selection) -> bool:
+    """Whether many rows are selected; they are not the first axis of what is."""
+    positions = selection.ranges[0]
+    return type(positions) is range and not is_exact(len(positions))
+
+
+@functools.lru_cache(_SELECTIONS_KEPT)
+def _rows_to_read(selection: Selection, shape: tuple[int, ...], size: int) -> Selected | None:
+    """Return what a line reads of an array of which ``size`` rows count, for many rows; None for all."""
+    positions = selection.ranges[0]
+    capacity = rows_in(len(positions))
+    each = Selection((range(capacity), *selection.ranges[1:]), selection.axes)
+    selected_of_each = each.in_array((capacity, *shape[1:]))
+    if positions.step == 1 and positions.start == 0 and capacity == shape[0]:
+        return None if selected_of_each.is_all else selected_of_each
+    starts: tuple[int, ...] = (positions.start,)
+    step = positions.step
+    if abs(step) > 1:
+        starts = (positions.start, step, size - 1)
+        step = 0
+    of_each = None if selected_of_each.is_all else selected_of_each.layout
+    all_starts = Positions((*starts, *selected_of_each.starts))
+    return Selected(all_starts, _RowsToRead(capacity, step, of_each), each.shape)
+
+
+# What lines write
+
+
+class _RowsToWrite(NamedTuple):
+    """What a program is compiled for that writes rows: all but where they are, and how many."""
+
+    width: int | None  # of the window in which each row becomes the same; None where each has its own
+
+    def written(self, value: Any, new: Any, numbers: Any, one_by_one: bool = False) -> Any:
+        """Return the array, in a program that has first position, step and number of rows as inputs."""
+        if self.width is None:
+            return rows_written(value, new, numbers)
+        return one_written(value, new, numbers, self.width)
+
+
+def line_of_put(value: Any, rows: int | None, selection: Selection, new: Source, is_wide: bool) -> Any:
+    """Return an array, or a buffer of which so many rows count, after ``new`` was written to a part of it.
+
+    It is a line of a batch; None is returned where it cannot be one. ``is_wide`` says whether the array's
+    namespace computes in 64 bits.
+    """
+    is_number = type(new.value) in _NUMBERS
+    if not is_number and not is_broadcast_to(new.shape, selection.shape):
+        return None  # as the write at once raises
+    has_axis_of_rows = not is_number and 0 < len(new.shape) == len(selection.shape)
+    has_own_rows = has_axis_of_rows and new.shape[0] > 1
+    if new.rows is not None and not has_own_rows:
+        return None  # its rows are another axis
+    is_of_buffer = rows is not None
+    if has_many_rows(selection) and (is_of_buffer or _has_room_for_lengths(selection, value)):
+        written = _rows_to_write(value, rows, selection, new if has_own_rows else None)
+    elif new.rows is None and not (is_of_buffer and _has_rows_elsewhere(selection)):
+        written = selection.in_array(value.shape)
+        written = None if written.is_long else written
+    else:
+        written = None
+    made = None if written is None else line_of_write(value, written, new, is_wide)
+    return of_rows(made) if is_of_buffer else made
+
+
+_NUMBERS = frozenset([bool, int, float, complex])
+
+
+def is_broadcast_to(shape: tuple[int, ...], selected_shape: tuple[int, ...]) -> bool:
+    """Whether an array of a shape can be written to what has another one."""
+    lengths = zip(reversed(shape), reversed(selected_shape), strict=False)
+    return len(shape) <= len(selected_shape) and all(n in (1, m) for n, m in lengths)
+
+
+def _rows_to_write(value: Any, rows: int | None, selection: Selection, own: Source | None) -> Selected | None:
+    """Return what a line writes to for many rows, of which each gets its own, or all the same.
+
+    None is returned for parts of some rows, and where there are not as many own ones as a program needs.
+    """
+    positions = selection.ranges[0]
+    if is_of_rows_alone(selection, value.shape):
+        numbers = (positions.start, positions.step, len(positions))
+        if own is not None:
+            return Selected(Positions(numbers), _RowsToWrite(None), selection.shape)
+        if positions.step == -1:
+            numbers = (positions[-1], 1, len(positions))
+        return Selected(Positions(numbers), _RowsToWrite(window_of(positions, value)), selection.shape)
+    if rows is None or positions != range(rows):
+        return None
+    if own is not None and own.memory_shape[0] != len(value):
+        return None
+    # A part of every row, such as a column, in rows that do not count, too.
+    every_row = Selection((range(len(value)), *selection.ranges[1:]), selection.axes)
+    return every_row.in_array(value.shape)
+
+
+def window_of(positions: range, value: Any) -> int:
+    """Return how many rows a program reads and writes that changes these: more where they have gaps."""
+    has_gaps = abs(positions.step) > 1
+    return len(value) if has_gaps else min(rows_in(len(positions)), len(value))
+
+
+def rows_written(buffer: Any, new: Any, numbers: Any) -> Any:
+    """Write rows at positions; those that do not count go beyond the end."""
+    start, step, count = numbers
+    index = lax.iota(np.int32, new.shape[0])
+    beyond = buffer.shape[0] + index
+    where_to = jnp.where(index < count, start + step * index, beyond)
+    new = jnp.broadcast_to(new.astype(buffer.dtype), (new.shape[0], *buffer.shape[1:]))
+    return buffer.at[where_to].set(new, mode="drop", unique_indices=True)
+
+
+def one_written(buffer: Any, new: Any, numbers: Any, width: int) -> Any:
+    """Write the same row, or a number, at positions among as many rows."""
+    start, step, count = numbers
+    first = jnp.clip(start, 0, buffer.shape[0] - width)
+    window = lax.dynamic_slice_in_dim(buffer, first, width)
+    distance = first + lax.iota(np.int32, width) - start
+    number = distance // step
+    is_written = (number * step == distance) & (number >= 0) & (number < count)
+    is_written = is_written.reshape(-1, *(1,) * (buffer.ndim - 1))
+    window = jnp.where(is_written, new.astype(buffer.dtype), window)
+    return lax.dynamic_update_slice_in_dim(buffer, window, first, 0)
 
 
 def reshaped_rows(rows: Rows, shape: tuple[int, ...]) -> Rows | None:

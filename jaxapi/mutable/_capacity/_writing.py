@@ -29,7 +29,15 @@ from ._selecting import (
     lie_together,
     positions_of_key,
 )
-from ._slices import first, has_many_rows, is_of_rows_alone
+from ._slices import (
+    first,
+    has_many_rows,
+    is_broadcast_to,
+    is_of_rows_alone,
+    one_written,
+    rows_written,
+    window_of,
+)
 
 __all__ = ["accumulate_rows", "write_at", "write_number", "write_selection", "write_where"]
 
@@ -68,7 +76,7 @@ def write_selection(array: Array, selection: Selection, new: Any) -> None:
     """Write an array, rows or a number to what is selected of an array that has a buffer."""
     given = _given(new, array._current_with_room)
     selects_rows = has_many_rows(selection) and is_of_rows_alone(selection, array.shape)
-    if not _is_broadcast_to(given.shape, selection.shape):
+    if not is_broadcast_to(given.shape, selection.shape):
         array._replace_rows(put, selection, _exact_of(new, given))  # which raises
     elif selects_rows:
         _write_rows_of_slice(array, selection.ranges[0], new, given)
@@ -76,11 +84,6 @@ def write_selection(array: Array, selection: Selection, new: Any) -> None:
         _write_to_every_row(array, selection, new, given)
     else:
         array._replace_rows(put, selection, _exact_of(new, given))
-
-
-def _is_broadcast_to(shape: tuple[int, ...], selected_shape: tuple[int, ...]) -> bool:
-    lengths = zip(reversed(shape), reversed(selected_shape), strict=False)
-    return len(shape) <= len(selected_shape) and all(n in (1, m) for n, m in lengths)
 
 
 def _has_row_for_each(given: Any, ndim: int) -> bool:
@@ -94,7 +97,7 @@ def _write_rows_of_slice(array: Array, positions: range, new: Any, given: Any) -
         numbers = positions_of((positions.start, positions.step, len(positions)))
         array._replace_rows(_write_rows, _value_with_room(given), numbers)
     else:
-        width = _window(positions, array._current_with_room)
+        width = window_of(positions, array._current_with_room)
         array._replace_rows(_write_one, _exact_of(new, given), _numbers_of(positions), width)
 
 
@@ -122,7 +125,7 @@ def write_number(array: Array, selection: Selection, number: complex) -> bool:
     if not takes_room(value) or not is_of_rows_alone(selection, value.shape):
         return False
     given = values_for(number, value)
-    width = _window(selection.ranges[0], value)
+    width = window_of(selection.ranges[0], value)
     del value  # so that nobody else holds it
     array._replace(_write_one, given, _numbers_of(selection.ranges[0]), width)
     return True
@@ -133,12 +136,6 @@ def _numbers_of(positions: range) -> jax.Array:
     if positions.step == -1:
         positions = positions[::-1]
     return positions_of((positions.start, positions.step, len(positions)))
-
-
-def _window(positions: range, value: jax.Array) -> int:
-    """Return how many rows a program reads and writes that changes these: more where they have gaps."""
-    has_gaps = abs(positions.step) > 1
-    return len(value) if has_gaps else min(rows_in(len(positions)), len(value))
 
 
 def write_where(array: Array, mask: Any, new: Any, has_room: bool) -> bool:
@@ -192,7 +189,7 @@ def write_at(array: Array, key: Any, new: Any) -> bool:
     place = positions.are_axes_indexed.index(True)
     selected_shape = (*other_lengths[:place], *shape, *other_lengths[place:])
     given = _given(new, array._value_with_room)
-    if not _is_broadcast_to(given.shape, selected_shape):
+    if not is_broadcast_to(given.shape, selected_shape):
         return False  # as the exact array raises, too
     capacity = max([len(k.value) for k in positions.indices if isinstance(k, Rows)], default=None)
     if capacity is None and not has_room:
@@ -301,29 +298,6 @@ def _write_one(buffer, new, numbers, width, made):
         return _with_one_at(made, buffer, new, numbers, width)
 
 
-def _rows_written(buffer, new, numbers):
-    """Write rows at positions; those that do not count go beyond the end."""
-    start, step, count = numbers
-    index = lax.iota(np.int32, new.shape[0])
-    beyond = buffer.shape[0] + index
-    where_to = jnp.where(index < count, start + step * index, beyond)
-    new = jnp.broadcast_to(new.astype(buffer.dtype), (new.shape[0], *buffer.shape[1:]))
-    return buffer.at[where_to].set(new, mode="drop", unique_indices=True)
-
-
-def _one_written(buffer, new, numbers, width):
-    """Write the same row, or a number, at positions among as many rows."""
-    start, step, count = numbers
-    first = jnp.clip(start, 0, buffer.shape[0] - width)
-    window = lax.dynamic_slice_in_dim(buffer, first, width)
-    distance = first + lax.iota(np.int32, width) - start
-    number = distance // step
-    is_written = (number * step == distance) & (number >= 0) & (number < count)
-    is_written = is_written.reshape(-1, *(1,) * (buffer.ndim - 1))
-    window = jnp.where(is_written, new.astype(buffer.dtype), window)
-    return lax.dynamic_update_slice_in_dim(buffer, window, first, 0)
-
-
 def _accumulated_at(buffer, positions, counts, new, how):
     """Add at positions; those that do not count go beyond the end, and so do those that are out of bounds."""
     position_count, size = counts
@@ -336,5 +310,5 @@ def _accumulated_at(buffer, positions, counts, new, how):
 
 
 _accumulated = compiled_pair(_accumulated_at, static_argnums=4)
-_with_rows_at = compiled_pair(_rows_written)
-_with_one_at = compiled_pair(_one_written, static_argnums=3)
+_with_rows_at = compiled_pair(rows_written)
+_with_one_at = compiled_pair(one_written, static_argnums=3)

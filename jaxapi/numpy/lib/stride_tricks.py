@@ -4,10 +4,10 @@ import jax.numpy as _jnp
 import numpy as _np
 
 from ..._core._programs import is_traced as _is_traced
+from ...mutable._by_numpy import in_numpys_way as _in_numpys_way
 from .._creation import asarray as _asarray
 from .._functions import FUNCTIONS as _FUNCTIONS
 from .._wrap import as_ours as _as_ours
-from .._wrap import in_numpys_way as _in_numpys_way
 from .._wrap import on_rows_first as _on_rows_first
 from .._wrap import ours as _ours
 
@@ -21,8 +21,8 @@ def __dir__() -> list[str]:
 
 _numpys = _np.lib.stride_tricks
 broadcast_shapes = _np.broadcast_shapes
-broadcast_arrays = _in_numpys_way("broadcast_arrays", _np.broadcast_arrays, _FUNCTIONS["broadcast_arrays"])
-broadcast_to = _in_numpys_way("broadcast_to", _np.broadcast_to, _FUNCTIONS["broadcast_to"])
+broadcast_arrays = _in_numpys_way(_np.broadcast_arrays, _FUNCTIONS["broadcast_arrays"])
+broadcast_to = _in_numpys_way(_np.broadcast_to, _FUNCTIONS["broadcast_to"])
 
 
 def _sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
@@ -58,9 +58,8 @@ def _as_strided(x, shape=None, strides=None, subok=False, writeable=True):
     return _asarray(_numpys.as_strided(_np.ascontiguousarray(x), shape, strides))
 
 
-as_strided = _in_numpys_way("as_strided", _numpys.as_strided, _as_strided)
+as_strided = _in_numpys_way(_numpys.as_strided, _as_strided)
 sliding_window_view = _in_numpys_way(
-    "sliding_window_view",
     _numpys.sliding_window_view,
     _on_rows_first("sliding_window_view", _sliding_window_view),
 )

@@ -482,9 +482,13 @@ def test_writes_in_place():
     before = np.array(given_away)
     x[:50_000] = 8
     np.testing.assert_array_equal(given_away, before)
-    address = x._buffer._value.unsafe_buffer_pointer()
-    x[:50_000] = 9
-    assert x._buffer._value.unsafe_buffer_pointer() == address
+
+    def write_again():
+        x[:50_000] = 9
+        return x._buffer._value.unsafe_buffer_pointer()
+
+    write_again()  # by a program of its own, which is given a copy in its first call
+    assert len({write_again() for _ in range(3)}) == 1
 
 
 @pytest.mark.skipif(jax.device_count() < 2, reason="one device")

@@ -129,6 +129,30 @@ def test_a_pipeline(xp):
     np.testing.assert_allclose(found, [pipeline(np, count) for count in counts], rtol=1e-3)
 
 
+def parts_in_place(xp, count, is_exact):
+    """Read and write parts with many rows of arrays that have room, or are as long as buffers are."""
+    host = data_of(64 if is_exact else count)
+    x = xp.asarray(host.copy()) * 1
+    y = xp.asarray(host[::-1].copy()) * 1
+    x[3:count] = 2
+    x[1 : count - 2] = y[2 : count - 1]
+    x[: count - 5] += y[5:count]
+    x[1:count] -= x[: count - 1]
+    x[count - 1 : 1 : -1] = y[2:count]
+    y[1:count:2] *= 3
+    rest = x[2:count] * y[: count - 2] - y[count - 1 : 1 : -1]
+    return np.concatenate([np.asarray(x), np.asarray(rest)])
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+@NAMESPACES
+def test_parts_in_place(xp, is_exact):
+    counts = (41, 43, 45, 46)  # of one capacity, as are those of the parts
+    found = results_of_new_lengths(lambda count: parts_in_place(xp, count, is_exact), (40,), counts)
+    for count, parts in zip(counts, found, strict=True):
+        np.testing.assert_allclose(parts, parts_in_place(np, count, is_exact), rtol=1e-5)
+
+
 def statistics(xp, count):
     host = numbers_of(count)
     x = xp.asarray(host)
