@@ -520,7 +520,7 @@ class _Batch:
         return kinds, operands
 
     def _kind_of_array(self, array: jax.Array) -> Any:
-        if is_traced(array) or id(array) in _lent:  # of a transformation that has ended, which JAX refuses
+        if is_traced(array):  # of a transformation that has ended, which JAX refuses
             return None
         sharding = array.sharding
         if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
@@ -604,7 +604,7 @@ class _Batch:
 
     def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
-        if program.starts_at_once:
+        if program.starts_at_once or (None in operands and any(map(is_lent, args))):
             return self._run_now(program, args)
         code, instruction = _code_and_instruction(sys._getframe(1))
         if not self._lines:

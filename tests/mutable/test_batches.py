@@ -1,5 +1,6 @@
 """Statements that wait: the bits of each alone, NumPy's values, and errors, threads, interrupts."""
 
+import operator
 import sys
 import threading
 import weakref
@@ -654,6 +655,34 @@ def test_a_statement_whose_value_is_asked_for_at_once_runs_at_once():
         assert z.tolist() == [1, 3, 5]
     assert waited[0] == (True, True)
     assert waited[-1] == (False, False)
+
+
+WRITES = {
+    "row of rows": lambda x: x.__setitem__(slice(1, -1), x[2:]),
+    "number where": lambda x: x.__setitem__(x > 3, 0),
+    "element": lambda x: x.__setitem__(3, 1.5),
+    "number to rows": lambda x: x.__setitem__(slice(2, 19), 1.5),
+    "sum with a part": lambda x: operator.iadd(x[1:-1], x[2:]),
+}
+
+
+@pytest.mark.parametrize("size", [7, 41])  # of which the second one has room
+@pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
+def test_a_write_to_what_was_handed_out_runs_by_the_program_of_its_line(way, write, size):
+    x = mutable.asarray(np.arange(float(size)))
+    expected = np.arange(float(size))
+    write(x)
+    write(expected)
+    handed_out = np.asarray(x)
+    np.testing.assert_array_equal(handed_out, expected)
+    with no_compilation():
+        for _ in range(4):  # some wait, and some run at once
+            write(x)
+            before = expected.copy()
+            write(expected)
+            np.testing.assert_array_equal(handed_out, before)
+            handed_out = np.asarray(x)
+            np.testing.assert_array_equal(handed_out, expected)
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
