@@ -1140,10 +1140,10 @@ class Array(Storage):
             return False
         with owner._lock:  # from reading the part until it is written
             changed = _line_of_operator(self, other, by, False, self._module)
-            if changed is None or changed.dtype != self.dtype or changed.shape != self.shape:
+            new = None if changed is None else changed._held()
+            if new is None or new.value.dtype != owner._kept.dtype or new.shape != part.shape:
                 return False
-            new = changed._held()
-            return new is not None and self._puts_line(owner, part, new)
+            return self._puts_line(owner, part, new)
 
     def _read(self, keys: tuple, position: list[int] | None) -> Any:
         """Return an element, or what a key with arrays selects."""

@@ -3,6 +3,7 @@
 import operator
 import sys
 import threading
+import warnings
 import weakref
 
 import jax
@@ -704,6 +705,36 @@ def test_modes_in_which_statements_run(is_asked):
         assert np.asarray(statement(5.5)).tolist() == [[5.5, 6.5, 7.5]] * 2
     with pytest.warns(RuntimeWarning, match="overflow"):
         np.asarray(statement(1e300))
+
+
+OVERFLOWS = {
+    "x * number": lambda x: x * 1e300,
+    "part = number": lambda x: x.__setitem__(slice(1, None), 1e300),
+    "element = number": lambda x: x.__setitem__(0, 1e300),
+    "where = number": lambda x: x.__setitem__(x > 0, 1e300),
+    "full": lambda x: jaxapi.numpy.full(3, 1e300, dtype=x.dtype),
+}
+
+
+@pytest.mark.parametrize("statement", OVERFLOWS.values(), ids=list(OVERFLOWS))
+def test_a_number_that_overflows_warns_at_its_statement(way, statement):
+    x = jaxapi.numpy.asarray(np.arange(3), dtype="float32")
+    with pytest.warns(RuntimeWarning, match="overflow encountered in cast") as caught:
+        statement(x)
+    assert [warning.filename for warning in caught] == [__file__]
+    with np.errstate(over="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        statement(x)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow"):
+        statement(x)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_full_of_more_than_int64_holds(way, waits):
+    with jaxapi.numpy.deferred(waits):
+        made = jaxapi.numpy.full(3, 2**63)
+        assert made.dtype == np.uint64
+        assert made.tolist() == [2**63] * 3
 
 
 def test_a_loop_waits_whose_last_values_are_asked_for():
