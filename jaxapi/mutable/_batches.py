@@ -476,8 +476,9 @@ class _Batch:
     def _known_operands(self, args: Sequence[Any]) -> Any:
         """Return the kinds of arguments, and of each what a line has for it.
 
-        That is None for what is new, and `_LENT` for what others have, for which no line waits. The kind of a Python number is its class. Where the arguments cannot be those of a line, what `record`
-        returns is returned.
+        That is None for what is new, and `_LENT` for what others have, for which no line waits. The kind of a
+        Python number is its class. Where the arguments cannot be those of a line, what `record` returns is
+        returned.
         """
         if not self._lines:
             self.device = None
