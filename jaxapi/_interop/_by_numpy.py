@@ -7,7 +7,7 @@ name. It returns an array of its own, or None for what is left to JAX; so are er
 import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +18,16 @@ from .._core._programs import in_a_trace, is_traced
 from .._core._typing import Array
 from ._host_memory import aligned_empty
 
-__all__ = ["by_numpy", "memory_of", "placed_on_device_of", "sort_floats", "sort_positions", "with_numpy"]
+__all__ = [
+    "all_in_memory",
+    "by_numpy",
+    "memory_of",
+    "placed_on_device_of",
+    "placed_on_device_of_one",
+    "sort_floats",
+    "sort_positions",
+    "with_numpy",
+]
 
 _config = jax.config
 
@@ -72,6 +81,35 @@ def memory_of(x: Any) -> np.ndarray | None:
     if not jax.sharding.get_abstract_mesh().empty:
         return None  # on all of the mesh
     return np.asarray(x)
+
+
+def all_in_memory(arrays: Sequence[Any]) -> list[Any] | None:
+    """Return the memory of arrays, NumPy's and Python numbers as they are; None if JAX is to compute.
+
+    So it is if one is not on the CPU, or they were put on several devices.
+    """
+    in_memory = []
+    sharding = None
+    for x in arrays:
+        if type(x) is np.ndarray or isinstance(x, int | float):
+            in_memory.append(x)
+            continue
+        host = None if is_traced(x) else memory_of(x)
+        if host is None:
+            return None
+        if x.committed:
+            if sharding is not None and x.sharding != sharding:
+                return None
+            sharding = x.sharding
+        in_memory.append(host)
+    return in_memory
+
+
+def placed_on_device_of_one(arrays: Sequence[Any], result: np.ndarray) -> Array:
+    """Return a result on the device that one of the arrays was put on, else on the default one."""
+    committed = (x for x in arrays if isinstance(x, jax.Array) and x.committed)
+    with x64_for(result.dtype):
+        return jax.device_put(result, next((x.sharding for x in committed), None))
 
 
 def placed_on_device_of(x: Array, result: np.ndarray) -> Array:
