@@ -3,6 +3,7 @@
 from ._by_numpy import (
     all_in_memory,
     by_numpy,
+    may_stay_numpys,
     memory_of,
     placed_on_device_of,
     placed_on_device_of_one,
@@ -30,5 +31,13 @@ __all__ = [
     "as_operand",
     "as_operands",
 ]
-__all__ += ["by_numpy", "import_array", "import_dlpack", "is_passed_on", "memory_of", "place"]
+__all__ += [
+    "by_numpy",
+    "import_array",
+    "import_dlpack",
+    "is_passed_on",
+    "may_stay_numpys",
+    "memory_of",
+    "place",
+]
 __all__ += ["placed_on_device_of", "placed_on_device_of_one", "scalar_like"]

@@ -204,7 +204,7 @@ def _where_arrays_are(function: Callable[..., Any]) -> Callable[..., Any]:
             return program(*args)
         with np.errstate(all="ignore"):
             results = function(np, *on_host)
-        return jax.tree.map(lambda array: placed_on_device_of_one(args, np.asarray(array)), results)
+        return placed_on_device_of_one(args, results)
 
     return run
 

@@ -330,9 +330,7 @@ class RBFInterpolator:
             )
         else:
             coefficients, singular = solve_on_host(*on_host, basis=self._basis, dtype=self._dtype)
-            coefficients = Coefficients(
-                *(placed_on_device_of_one((self.y, self._values), array) for array in coefficients)
-            )
+            coefficients = placed_on_device_of_one((self.y, self._values), coefficients)
         if not is_traced(singular) and singular:
             raise _singular(self._basis, data)
         return coefficients

@@ -150,7 +150,7 @@ def _is_in_range(x: np.ndarray) -> bool:
 
 def are_finite(x: Any) -> bool | None:
     """Return whether all numbers of a concrete array are finite; None if they are not on the CPU."""
-    x = memory_of(x)
+    x = _in_memory(x)
     return None if x is None else bool(np.isfinite(x).all())
 
 
@@ -368,8 +368,8 @@ def farthest_on_host(dtype: np.dtype, u: Array, v: Array) -> tuple[Array, Array,
         i = int(np.argmax(_nearest(a, b).astype(dtype)))
         of_row = scipy.spatial.distance.cdist(a[i : i + 1], b)[0].astype(dtype)
     j = int(np.argmin(of_row))
-    of_pair = of_row[j], np.int32(i), np.int32(j)
-    distance, row, nearest_row = (placed_on_device_of_one((u, v), np.asarray(x)) for x in of_pair)
+    of_pair = np.asarray(of_row[j]), np.asarray(i, np.int32), np.asarray(j, np.int32)
+    distance, row, nearest_row = placed_on_device_of_one((u, v), of_pair)
     return distance, row, nearest_row
 
 
