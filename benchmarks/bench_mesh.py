@@ -188,7 +188,7 @@ def largest(points):
     for _ in range(2):
         start = time.perf_counter()
         tree = KDTree(x)
-        jax.block_until_ready(tree._built_tree())
+        jax.block_until_ready(tree._cloud.built_tree())
         built = time.perf_counter()
         jax.block_until_ready(tree.query(tree.data, 8, order="tree"))
         end = time.perf_counter()

@@ -41,7 +41,7 @@ def real_array(x, copy: bool | None = None, name: str | None = None) -> Any:
     if type(x) is np.ndarray and x.dtype in _USUAL:
         return x
     if not isinstance(x, np.ndarray | jax.Array):
-        if hasattr(x, "_searcher_for"):
+        if hasattr(x, "_cloud"):
             raise TypeError("a KDTree was given where points are asked for: pass its points, tree.data")
         x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else numbers(x)
     elif isinstance(x, np.ndarray):
@@ -372,7 +372,7 @@ def one_of(value, allowed: tuple[str, ...], name: str = "output type") -> str:
 def same_dimensions(tree, other, method: str) -> None:
     """Refuse another tree of other dimensions, and anything that is no tree."""
     other_class = type(other)
-    if not hasattr(other, "_searcher_for"):
+    if not hasattr(other, "_cloud"):
         raise TypeError(
             "Argument 'other' has incorrect type (expected jaxapi.spatial.KDTree, got "
             f"{other_class.__module__}.{other_class.__qualname__}): "
@@ -399,30 +399,30 @@ def counted_radii(r, dtype, cumulative: bool):
         return r.astype(dtype)
 
 
-def pair_weights(tree, other, weights):
-    """Return the weights of both trees, `None` twice for plain counting."""
+def pair_weights(cloud, other, weights):
+    """Return the weights of both clouds, `None` twice for plain counting."""
     if isinstance(weights, tuple):
         if len(weights) != 2:
             raise ValueError(f"weights must be a tuple of two, one for each tree, got {len(weights)}")
         self_weights, other_weights = weights
-    elif weights is not None and other is not tree:
+    elif weights is not None and other is not cloud:
         raise ValueError("Two different trees are used. Specify weights for both in a tuple.")
     else:
         self_weights = weights
         other_weights = weights
     if self_weights is None and other_weights is None:
         return None, None
-    return _weights_of(tree, self_weights), _weights_of(other, other_weights)
+    return _weights_of(cloud, self_weights), _weights_of(other, other_weights)
 
 
-def _weights_of(tree, weights):
+def _weights_of(cloud, weights):
     """Return a weight for each point."""
     if weights is None:
-        return np.ones(tree._row_count, np.float32)
+        return np.ones(cloud.row_count, np.float32)
     weights = number_array(weights, "weights")
-    if weights.shape != (tree._row_count,):
+    if weights.shape != (cloud.row_count,):
         raise ValueError(
             f"Number of weights differ from the number of data points: {weights.shape} for "
-            f"{tree._row_count} points"
+            f"{cloud.row_count} points"
         )
     return weights.astype(points_dtype(weights.dtype))

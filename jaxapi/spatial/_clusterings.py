@@ -16,6 +16,7 @@ from .._core._dtypes import x64_for
 from .._core._lengths import first_rows
 from .._core._programs import any_traced, eagerly, is_traced
 from ._arrays import as_dtype, placed_like
+from ._cloud import Cloud
 from ._clusters import _device
 from ._clusters._selection import Selection
 from ._engines import _choice, _lax
@@ -28,7 +29,7 @@ from ._searcher import boxsize_of
 from ._tree._build import tree_size
 from ._tree._metric import TreeMetric
 from ._tree._slopes import with_slopes, without_slopes
-from ._tree._tree import FLAT_FROM, Tree
+from ._tree._tree import FLAT_FROM
 
 __all__ = ["Clusterer", "RadiusClusterer", "with_slopes_of_edges"]
 
@@ -53,13 +54,10 @@ class Clustering(NamedTuple):
 
 
 class Clusterer(NamedTuple):
-    """Points (rows, m) of one tree, and who clusters them."""
+    """Points on one device, without images, and who clusters them."""
 
-    data: Any
-    count: Any  # how many rows count; may be traced
-    tree: Callable[[], Tree]  # which is built at first use
-    engine: Engine  # that searches the tree where it is concrete
-    is_asked_for: bool  # whether the user chose the engine
+    cloud: Cloud
+    engine: Engine  # that searches our own tree where it is concrete
     by_scipy: bool  # whether SciPy searches these points
 
     def components(self, radius, search: Search) -> tuple:
@@ -67,14 +65,14 @@ class Clusterer(NamedTuple):
         clustering = Clustering(
             _cluster.components,
             _device.components,
-            [Result((), search.index_dtype), Result((len(self.data),), search.index_dtype)],
+            [Result((), search.index_dtype), Result((len(self.cloud.points),), search.index_dtype)],
             is_portable=True,
         )
         return self._run(clustering, search, radius)
 
     def dbscan(self, radius, weights, search: Search, min_samples: int) -> tuple:
         """Return which points are cores (rows,), and labels (rows,); without weights each point counts 1."""
-        shape = (len(self.data),)
+        shape = (len(self.cloud.points),)
         clustering = Clustering(
             partial(_cluster.dbscan, min_samples=min_samples),
             partial(_device.dbscan, min_samples=min_samples),
@@ -85,7 +83,7 @@ class Clusterer(NamedTuple):
 
     def spanning_tree(self, search: Search, min_samples: int) -> tuple:
         """Return edges (e, 2), their distances (e,), and the rows that these are measured between (e, 2)."""
-        edge_count = max(len(self.data) - 1, 0)
+        edge_count = max(len(self.cloud.points) - 1, 0)
         rows = Result((edge_count, 2), search.index_dtype)
         clustering = Clustering(
             partial(_cluster.tree_edges, min_samples=min_samples, dtype=search.dtype),
@@ -98,7 +96,7 @@ class Clusterer(NamedTuple):
     def hdbscan(self, search: Search, min_samples: int, alpha: float, selection: Selection) -> tuple:
         """Return labels (rows,) and probabilities (rows,)."""
         options: dict[str, Any] = {"min_samples": min_samples, "alpha": alpha, "selection": selection}
-        shape = (len(self.data),)
+        shape = (len(self.cloud.points),)
         clustering = Clustering(
             partial(_cluster.hdbscan, **options),
             partial(_device.hdbscan, **options),
@@ -112,10 +110,13 @@ class Clusterer(NamedTuple):
         boxsize: Any = search.boxsize
         if boxsize is not None and not is_traced(boxsize):
             boxsize = np.asarray(boxsize, np.float64)
-        count = self.count if is_traced(self.count) else np.int32(self.count)
+        count: Any = self.cloud.n
+        if not is_traced(count):
+            count = np.int32(count)
         inputs = count, boxsize, *values
-        traced = any_traced(self.data, *inputs)
-        gpu = _choice.gpu_engine() if traced and not self.is_asked_for else None
+        traced = any_traced(self.cloud.points, *inputs)
+        is_asked_for = self.cloud.engine_asked is not None
+        gpu = _choice.gpu_engine() if traced and not is_asked_for else None
         engine = (gpu or _lax) if traced else self.engine
 
         def by_scipy(data, count, boxsize, *values):
@@ -130,17 +131,17 @@ class Clusterer(NamedTuple):
             return tuple(clustering.by_engine(points, *values, search=search.static_part(engine)))
 
         if self.by_scipy or not self._can(clustering, engine):
-            if len(self.data) and not has_powers(search.p):
+            if len(self.cloud.points) and not has_powers(search.p):
                 raise ValueError(
                     f"on a CPU this takes p up to {HIGHEST_POWER}, got p={search.p}, of which powers are no "
                     "numbers: pass p=math.inf, whose distances are nearly the same"
                 )
-            found = on_host(self.data, None, *inputs)
-            return found if traced else placed_like(self.data, *found)
+            found = on_host(self.cloud.points, None, *inputs)
+            return found if traced else placed_like(self.cloud.points, *found)
         if not traced:
             return self._eagerly(on_device, engine, search, inputs)
-        arrays = without_slopes((self.data, self.tree(), *inputs))
-        if self.is_asked_for or not has_powers(search.p):
+        arrays = without_slopes((self.cloud.points, self.cloud.built_tree(), *inputs))
+        if is_asked_for or not has_powers(search.p):
             return on_device(*arrays)
         if gpu is not None:
             return lax.platform_dependent(*arrays, cuda=on_device, default=on_host)
@@ -148,22 +149,22 @@ class Clusterer(NamedTuple):
 
     def _can(self, clustering: Clustering, engine: Engine) -> bool:
         """Tell whether an engine can do a clustering of these points."""
-        if not len(self.data):
+        if not len(self.cloud.points):
             return False
         if has_kernels(engine):
-            return self.data.shape[1] < FLAT_FROM
+            return self.cloud.points.shape[1] < FLAT_FROM
         return clustering.is_portable
 
     def _eagerly(self, on_device, engine: Engine, search: Search, inputs) -> tuple:
         """Run a clustering of concrete arrays, which are padded so that most lengths share a program."""
-        row_count, m = self.data.shape
+        row_count, m = self.cloud.points.shape
         with eagerly(), x64_for(search.dtype, search.index_dtype):
             padded_count = tree_size(row_count, m)
             count, boxsize, *values = inputs
             missing = padded_count - row_count
             padded = [value if np.ndim(value) == 0 else np.pad(value, (0, missing)) for value in values]
-            data = engine.as_input(self.data, padded_count, self.data.sharding)
-            found = on_device(data, self.tree(), count, boxsize, *padded)
+            data = engine.as_input(self.cloud.points, padded_count, self.cloud.points.sharding)
+            found = on_device(data, self.cloud.built_tree(), count, boxsize, *padded)
             return tuple(first_rows(len(x) - missing, x)[0] if x.ndim else x for x in found)
 
 

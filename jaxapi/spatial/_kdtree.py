@@ -1,7 +1,7 @@
 """KDTree: arguments are checked, a searcher is asked, and results get their shapes.
 
-Public methods come first, in groups: the nearest, all within a radius, graphs, pairs, clusters. Then come the
-choice of a searcher, and how a tree becomes a pytree or a pickle.
+Public methods come first, in groups: the nearest, all within a radius, graphs, pairs, clusters. Then comes
+how a tree becomes a pytree or a pickle. What it holds is a `Cloud`, by which `_select` chooses a searcher.
 """
 
 import math
@@ -18,21 +18,18 @@ from .._core._dtypes import x64_for
 from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
-from .._interop import as_array
 from .._missing import hints_at_arguments, hints_at_attributes
 from . import _arguments, _clusterings
 from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
 from ._cells import _arguments as _cell_arguments
 from ._cells._points import ImagePoints
-from ._cells._searcher import ImageSearcher
+from ._cloud import Cloud
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
 from ._clusters._selection import Selection
-from ._engines import _choice, _lax
-from ._engines._by_platform import BY_PLATFORM, PORTABLE
-from ._engines._protocol import Engine
-from ._every_pair import EveryPairSearcher, compares_sooner
-from ._mesh._layout import MeshLayout, arguments_of, layout_now, place_points, row_count_of_all
+from ._engines import _choice
+from ._engines._by_platform import BY_PLATFORM
+from ._mesh._layout import MeshLayout, layout_now, place_points, row_count_of_all
 from ._mesh._mesh import MeshSearcher
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._results import (
@@ -46,13 +43,21 @@ from ._results import (
     PeriodicPairs,
     filled,
 )
-from ._scipy._host import CallbackSearcher, HostSearcher
-from ._scipy._trees import Options, SciPyTrees, has_powers
-from ._search import PairWeights, Queries, Search, index_dtype, result_dtype
-from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
-from ._select import select_searcher
+from ._scipy._trees import Options
+from ._search import PairWeights, Queries, Request, Search, result_dtype
+from ._searcher import Searcher
+from ._select import (
+    clusterer_for,
+    concrete_searcher_for,
+    concrete_searchers_for,
+    mesh_searcher,
+    portable,
+    searcher_for,
+    searchers_for,
+    searches_own_tree,
+    tree_clusterer_for,
+)
 from ._tree._build import padded_size
-from ._tree._metric import wrap
 from ._tree._open_shapes import has_open_shape, in_blocks
 from ._tree._queries import Relation
 from ._tree._tree import FLAT_FROM
@@ -175,20 +180,7 @@ class KDTree:
     innernode = InnerNode
     leafnode = LeafNode
 
-    _data: Array  # (n, m), or more rows where `n` was given
-    _given_n: Any  # how many rows count, where the argument `n` said so: an operand of programs
-    _row_count: int  # rows of data, without those that pad it on a mesh; all count, where `n` was not given
-    _m: int
-    _boxsize: tuple[float, ...] | Array | None  # as given; an array where it is or was traced
-    _options: Options  # SciPy's
-    _engine_asked: Literal["scipy", "lax"] | None  # the user's choice
-    _scipy_trees: SciPyTrees | None  # of concrete points, on one device
-    _kept_searcher: ConcreteSearcher | None  # of concrete arrays, on one device
-    _tree: Any  # Tree, or on several devices a Forest
-    _layout: MeshLayout | None  # of points on several devices
-    _cell: Array | None  # (m, m) or (clouds, m, m)
-    _periodic: tuple[bool, ...]  # along which vectors of the cell, none without one
-    _ids: Array | None  # (rows,) the cloud of each point
+    _cloud: Cloud
 
     def __init__(
         self,
@@ -209,65 +201,30 @@ class KDTree:
     ):
         points = _arguments.real_array(data, copy=True)
         _check_shape(points.shape)
-        self._m = points.shape[1]
-        points = self._placed(points, n, sharding, axis_name)
-        self._check_engine(engine)
-        self._engine_asked = engine
-        self._boxsize = _arguments.boxsize_per_axis(boxsize, self._m)
-        self._options = Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree))
-        self._data = _kept(points, copy_data)
-        self._set_cell(cell, periodic, batch)
-        self._tree = self._scipy_trees = self._kept_searcher = None
-        all_finite = self._build()
-        if not any_traced(self._data, self.n):
-            self._check_points(all_finite)
-
-    def _placed(self, points, n, sharding, axis_name):
-        """Return the points where they are to lie; keep how they lie, and how many count."""
         count = _arguments.row_count(n, row_count_of_all(points, axis_name))
-        points, self._layout = place_points(points, sharding, axis_name, count)
-        if self._layout is None:
+        points, layout = place_points(points, sharding, axis_name, count)
+        if layout is None:
             points = _arguments.on_one_device(points)
-        self._row_count = points.shape[0] if self._layout is None else self._layout.n
-        layout_has_count = self._layout is not None and not is_traced(count)
-        self._given_n = None if layout_has_count else count
-        return points
-
-    def _check_engine(self, engine) -> None:
-        """Refuse an engine that there is not, and any where points are on several devices."""
-        if engine is None:
-            return
-        _arguments.one_of(engine, ("scipy", "lax"), "engine")
-        if self._layout is not None:
-            raise ValueError(
-                f"engine={engine!r} is for points on one device, and these are on several, which are "
-                "searched by what suits them: leave engine out"
-            )
-
-    def _build(self) -> Any:
-        """Build our own structure, where it searches; return whether points are finite, as far as known."""
-        if self._layout is not None:
-            self._tree, all_finite = MeshSearcher.prepare(self._data, self._layout, self._given_n)
-            return all_finite
-        if issubclass(self._searcher_class(), TreeSearcher) and not self._has_images:
-            self._tree, all_finite = build_tree(self._data, self.n, self._tree_engine())
-            return all_finite
-        if any_traced(self._data, self.n):
-            return True
-        return bool(np.isfinite(np.asarray(self._data)[: self.n]).all())
-
-    def _check_points(self, all_finite) -> None:
-        """Refuse concrete points that are not finite, or where they cannot be."""
-        _check(self._data, self.n, all_finite, self._periodic_boxsize)
-        if self._has_images and not is_on_host(self._data):
-            # On a GPU these are looked at here, as `all_finite` does; searches look at those on the host.
-            points = ImagePoints(self._data, self.n, self._cell, self._ids)
-            _cell_arguments.check_turns_of_points(points, self._periodic)
+        _check_engine(engine, layout)
+        boxsize = _arguments.boxsize_per_axis(boxsize, points.shape[1])
+        layout_has_count = layout is not None and not is_traced(count)
+        self._cloud = Cloud(
+            points=_kept(points, copy_data),
+            traced_boxsize=boxsize if isinstance(boxsize, jax.Array) else None,
+            given_count=None if layout_has_count else count,
+            fixed_boxsize=None if isinstance(boxsize, jax.Array) else boxsize,
+            periodic=(False,) * points.shape[1],
+            options=Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree)),
+            engine_asked=engine,
+            layout=layout,
+        )
+        self._set_cell(cell, periodic, batch)
+        all_finite = _build(self._cloud)
+        if not any_traced(self._cloud.points, self.n):
+            _check_points(self._cloud, all_finite)
 
     def _set_cell(self, cell, periodic, batch) -> None:
-        """Check the cell and the clouds, and keep them."""
-        self._cell = self._ids = None
-        self._periodic = (False,) * self._m
+        """Check the cell and the ids of clouds, and keep them."""
         if cell is None and periodic is not True:
             raise ValueError(
                 "periodic tells along which vectors of a cell points are repeated: pass cell, too"
@@ -275,7 +232,8 @@ class KDTree:
         if cell is None and batch is None:
             return
         name = "batch" if cell is None else "cell"
-        if self._boxsize is not None:
+        cloud = self._cloud
+        if cloud.boxsize is not None:
             raise ValueError(
                 f"{name} and boxsize cannot come together: pass cell=numpy.diag(boxsize), in which every "
                 "image counts"
@@ -283,51 +241,46 @@ class KDTree:
         remedy = "bring them to one device by jax.device_put(points, jax.devices()[0])"
         self._refuse_on_mesh(f"a KDTree with a {name}", remedy)
         if cell is not None:
-            self._periodic = _cell_arguments.periodic_flags(periodic, self._m)
-            self._cell = _cell_arguments.cell_vectors(cell, self._periodic, self._data, batch is not None)
+            cloud.periodic = _cell_arguments.periodic_flags(periodic, cloud.m)
+            cloud.cell = _cell_arguments.cell_vectors(cell, cloud.periodic, cloud.points, batch is not None)
         if batch is not None:
-            self._ids = _cell_arguments.cloud_ids(batch, (len(self._data),), self._data)
-            if self._cell is not None and self._cell.ndim == 3:
-                _cell_arguments.check_clouds(self._ids, len(self._cell))
-
-    @property
-    def _has_images(self) -> bool:
-        """Whether points have images, or belong to clouds."""
-        return self._cell is not None or self._ids is not None
+            cloud.ids = _cell_arguments.cloud_ids(batch, (len(cloud.points),), cloud.points)
+            if cloud.cell is not None and cloud.cell.ndim == 3:
+                _cell_arguments.check_clouds(cloud.ids, len(cloud.cell))
 
     def __repr__(self) -> str:
-        period = "" if self._boxsize is None else f", boxsize={self._given_boxsize()}"
-        if self._cell is not None and not is_traced(self._cell):
-            period = f", cell={np.asarray(self._cell).tolist()}, periodic={self._periodic}"
-        devices = 1 if self._layout is None else self._layout.axes.size
-        facts = f"n={self.n}, m={self._m}, dtype={self._data.dtype}, engine={self.engine!r}"
+        cloud = self._cloud
+        period = "" if cloud.boxsize is None else f", boxsize={cloud.boxsize}"
+        if cloud.cell is not None and not is_traced(cloud.cell):
+            period = f", cell={np.asarray(cloud.cell).tolist()}, periodic={cloud.periodic}"
+        devices = 1 if cloud.layout is None else cloud.layout.axes.size
+        facts = f"n={self.n}, m={self.m}, dtype={cloud.points.dtype}, engine={self.engine!r}"
         return f"{type(self).__name__}({facts}, devices={devices}{period})"
 
     @property
     def data(self) -> Array:
         """The points, (n, m), in the dtype that distances are computed in."""
-        return self._data
+        return self._cloud.points
 
     @property
     def n(self) -> int | Array:
         """Number of points; a traced one where the argument `n` was."""
-        count = self._row_count if self._given_n is None else self._given_n
-        return count if type(count) is int or is_traced(count) else int(count)
+        return self._cloud.n
 
     @property
     def m(self) -> int:
         """Number of dimensions."""
-        return self._m
+        return self._cloud.m
 
     @property
     def leafsize(self) -> int:
         """The leaf size asked for."""
-        return self._options.leafsize
+        return self._cloud.options.leafsize
 
     @property
     def boxsize(self) -> np.ndarray | Array | None:
         """Length of the periodic box along each axis, (m,), as given; `None` without a box."""
-        boxsize = self._given_boxsize()
+        boxsize = self._cloud.boxsize
         if boxsize is None or isinstance(boxsize, jax.Array):
             return boxsize
         sides = np.asarray(boxsize)
@@ -337,24 +290,24 @@ class KDTree:
     @property
     def cell(self) -> Array | None:
         """The vectors of the periodic cell in rows, (m, m) or (clouds, m, m); `None` without one."""
-        return self._cell
+        return self._cloud.cell
 
     @property
     def periodic(self) -> tuple[bool, ...]:
         """Along which vectors of the cell points are repeated, (m,); along none without a cell."""
-        return self._periodic
+        return self._cloud.periodic
 
     @property
     def batch(self) -> Array | None:
         """The cloud that each point belongs to, (n,); `None` where all are of one."""
-        return self._ids
+        return self._cloud.ids
 
     @property
     def size(self) -> int:
         """Number of nodes of our own structure, which GPUs search, and jit where there is a GPU."""
-        if self._layout is not None:
-            return math.prod(self._tree.tree.lower.shape[::2]) - self._layout.axes.size
-        return self._built_tree().lower.shape[-1] - 1
+        if self._cloud.layout is not None:
+            return math.prod(self._cloud.tree.tree.lower.shape[::2]) - self._cloud.layout.axes.size
+        return self._cloud.built_tree().lower.shape[-1] - 1
 
     @property
     def mins(self) -> Array:
@@ -368,9 +321,9 @@ class KDTree:
 
     def _extremes(self):
         if is_traced(self.n) or self.n:
-            return _extremes(self._data, self.n)
-        with x64_for(self._data.dtype):
-            return (jnp.zeros((self._m,), self._data.dtype),) * 2
+            return _extremes(self._cloud.points, self.n)
+        with x64_for(self._cloud.points.dtype):
+            return (jnp.zeros((self._cloud.m,), self._cloud.points.dtype),) * 2
 
     @property
     def indices(self) -> Array:
@@ -379,11 +332,11 @@ class KDTree:
         On several devices the order in which they hold the points, filled up with n to the same number on
         each.
         """
-        if self._layout is not None:
-            return self._mesh(self._layout).indices
-        rows = self._built_tree().rows
+        if self._cloud.layout is not None:
+            return mesh_searcher(self._cloud).indices
+        rows = self._cloud.built_tree().rows
         if is_traced(rows) or len(rows.devices()) > 1:  # under jax.set_mesh they are on all its devices
-            return rows[: len(self._data)]
+            return rows[: len(self._cloud.points)]
         return first_rows(int(self.n), rows)[0]
 
     @property
@@ -392,9 +345,17 @@ class KDTree:
 
         On several devices what searches each of them: never 'scipy'.
         """
-        if self._engine_asked is None or self._layout is not None or is_traced(self._data):
-            return _choice.engine_name(self._data)
-        return "brute" if self._engine_asked == "lax" and self._m >= FLAT_FROM else self._engine_asked
+        if (
+            self._cloud.engine_asked is None
+            or self._cloud.layout is not None
+            or is_traced(self._cloud.points)
+        ):
+            return _choice.engine_name(self._cloud.points)
+        return (
+            "brute"
+            if self._cloud.engine_asked == "lax" and self._cloud.m >= FLAT_FROM
+            else self._cloud.engine_asked
+        )
 
     # --- the nearest ------------------------------------------------------------------------------------
 
@@ -514,33 +475,38 @@ class KDTree:
         """
         # What most calls leave out is not looked at: a query of one point takes as long as few such steps.
         columns = _arguments.neighbor_columns(k)  # first, as in SciPy, whose tests ask for its error
-        x = _arguments.query_array(x, self._data)
-        if x.shape[-1:] != (self._m,):
-            _arguments.check_vectors(x, self._m)
-        bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        cloud = self._cloud
+        x = _arguments.query_array(x, cloud.points)
+        m = cloud.m
+        if x.shape[-1:] != (m,):
+            _arguments.check_vectors(x, m)
+        bound = distance_upper_bound
+        if type(bound) is not float or bound != np.inf:
+            bound = _arguments.scalar(bound, "distance_upper_bound")
         if type(bound) is float and bound < 0:
             raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
-        eps = _arguments.scalar(eps, "eps")
+        if type(eps) is not float or eps != 0:
+            eps = _arguments.scalar(eps, "eps")
         p = _arguments.norm_order(p)
         ids = None
         if workers is not None:
             workers = _arguments.worker_count(workers)
         if order != "input":
             self._check_tree_order(order, x)
-        if batch is not None or self._ids is not None:
+        if batch is not None or cloud.ids is not None:
             ids = self._query_ids(batch, x.shape[:-1])
         if return_shifts:
             self._check_has_shifts()
         if has_open_shape(x.shape):
             return self._query_of_open_shape(x, k, eps, p, bound)
 
-        search = self._search(p, result_dtype(self._data, x), eps=eps, workers=workers)
+        search = cloud.search(p, result_dtype(cloud.points, x), eps=eps, workers=workers)
         if type(bound) is not float or bound < np.inf:
             bound = _arguments.rounded(bound, search.dtype)
         shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
+        queries = Queries(in_rows(x, (math.prod(shape), m)), shape, ids)
         values = x, bound, eps, ids
-        searcher = self._searcher_for(values, search, query_count=len(queries.x), k=columns.k)
+        searcher = searcher_for(cloud, Request(values, search, len(queries.x), k=columns.k))
 
         if order == "tree":
             return self._nearest_in_tree_order(searcher, queries, columns, bound, search)
@@ -552,7 +518,7 @@ class KDTree:
     def _check_tree_order(self, order: str, x) -> None:
         """Refuse an order that there is not, and that of the tree for queries that are not its own points."""
         _arguments.one_of(order, ("input", "tree"), "order")
-        if x is not self._data:
+        if x is not self._cloud.points:
             raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
 
     def _query_of_open_shape(self, x, k, eps, p: float, bound):
@@ -563,7 +529,9 @@ class KDTree:
 
     def _nearest_in_tree_order(self, searcher: Searcher, queries: Queries, columns, bound, search: Search):
         """Return distances and rows of the tree's own points, in the order of its leaves."""
-        self._refuse_images(self._has_images, "query with order='tree'", "search in the order of the input")
+        self._refuse_images(
+            self._cloud.has_images, "query with order='tree'", "search in the order of the input"
+        )
         if isinstance(searcher, MeshSearcher):
             nearest = searcher.nearest_in_tree_order(columns, bound, search)
             return nearest.distances, nearest.rows
@@ -591,10 +559,10 @@ class KDTree:
         >>> root.children, root.less.children + root.greater.children
         (3, 3)
         """
-        reject_traced(is_traced(self._data), "tree", "look at it outside")
+        reject_traced(is_traced(self._cloud.points), "tree", "look at it outside")
         self._refuse_on_mesh("tree", "build one of a part of the points")
         with eagerly():
-            return node_of(Structure(self._built_tree(), self._data), 1)
+            return node_of(Structure(self._cloud.built_tree(), self._cloud.points), 1)
 
     # --- all within a radius ----------------------------------------------------------------------------
 
@@ -734,7 +702,7 @@ class KDTree:
         >>> round(float(jax.grad(kernel)(1.0)), 4)
         0.7358
         """
-        x = _arguments.query_array(x, self._data)
+        x = _arguments.query_array(x, self._cloud.points)
         ids = self._query_ids(batch, x.shape[:-1])
         if has_open_shape(x.shape) and max_neighbors is not None:
             self._refuse_open_shape()
@@ -743,15 +711,15 @@ class KDTree:
             return in_blocks(search_block, x, self._open_radii(r, x))
         r, search = self._around(x, r, p)
         shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
+        queries = Queries(in_rows(x, (math.prod(shape), self._cloud.m)), shape, ids)
         values = x, r, ids
         if max_neighbors is None:
             remedy = "pass max_neighbors for arrays of fixed shape"
-            reject_traced(self._traced(*values), "query_radius", remedy)
-            neighbors = self._concrete_searcher(search).csr(queries, r, search, sort)
+            reject_traced(self._cloud.is_traced_with(*values), "query_radius", remedy)
+            neighbors = concrete_searcher_for(self._cloud, search).csr(queries, r, search, sort)
         else:
             size = _arguments.capacity(max_neighbors, "max_neighbors")
-            searcher = self._searcher_for(values, search, query_count=len(queries.x), max_neighbors=size)
+            searcher = searcher_for(self._cloud, Request(values, search, len(queries.x), max_neighbors=size))
             neighbors = filled(searcher.fixed(queries, r, search, size), fill_value)
         return neighbors if return_distance else neighbors._replace(distances=None)
 
@@ -845,7 +813,7 @@ class KDTree:
         """
         workers = _arguments.worker_count(workers)
         eps = _arguments.scalar(eps, "eps")
-        x = _arguments.query_array(x, self._data)
+        x = _arguments.query_array(x, self._cloud.points)
         ids = self._query_ids(batch, x.shape[:-1])
         if has_open_shape(x.shape) and return_length:
             self._refuse_open_shape()
@@ -853,15 +821,15 @@ class KDTree:
             return in_blocks(search_block, x, self._open_radii(r, x))
         r, search = self._around(x, r, p, eps, workers)
         shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
+        queries = Queries(in_rows(x, (math.prod(shape), self._cloud.m)), shape, ids)
         values = x, r, eps, ids
         if return_length:
-            searcher = self._searcher_for(values, search, query_count=len(queries.x))
+            searcher = searcher_for(self._cloud, Request(values, search, len(queries.x)))
             return searcher.counts(queries, r, search)
         remedy = "use query_radius(x, r, max_neighbors=...)"
-        reject_traced(self._traced(*values), "query_ball_point", remedy)
+        reject_traced(self._cloud.is_traced_with(*values), "query_ball_point", remedy)
         in_order = bool(shape) if return_sorted is None else return_sorted
-        lists = self._concrete_searcher(search).lists(queries, r, search, in_order)
+        lists = concrete_searcher_for(self._cloud, search).lists(queries, r, search, in_order)
         if not shape:
             return lists[0]
         array_of_lists = np.empty(len(lists), object)
@@ -869,39 +837,41 @@ class KDTree:
         return array_of_lists.reshape(shape)
 
     def _check_has_shifts(self) -> None:
-        if self._cell is None:
+        if self._cloud.cell is None:
             raise ValueError("shifts are those of a cell: pass cell= to KDTree, or leave return_shifts out")
 
     def _query_ids(self, batch, shape: tuple[int, ...]):
         """Return the cloud that each query searches, (q,), None where the tree has none."""
-        if self._ids is None and batch is None:
+        if self._cloud.ids is None and batch is None:
             return None
-        if self._ids is None:
+        if self._cloud.ids is None:
             raise ValueError("this KDTree has no clouds: pass batch= to KDTree, too, or leave it out here")
         if batch is None:
             raise ValueError("this KDTree has clouds: pass batch=, the cloud that each query searches")
         if has_open_shape(shape):
             self._refuse_open_shape()
-        return _cell_arguments.cloud_ids(batch, shape, self._data)
+        return _cell_arguments.cloud_ids(batch, shape, self._cloud.points)
 
     def _refuse_open_shape(self) -> None:
         """Refuse a number of queries that `jax.export` leaves open, where points have images or clouds."""
-        if self._has_images:
+        if self._cloud.has_images:
             raise TypeError(
                 "a KDTree with a cell or a batch takes a known number of queries: export a program for each"
             )
 
     def _open_radii(self, r, x):
         """Return a radius for each of an open number of queries."""
-        return jnp.broadcast_to(as_dtype(_arguments.numbers(r), result_dtype(self._data, x)), x.shape[:-1])
+        return jnp.broadcast_to(
+            as_dtype(_arguments.numbers(r), result_dtype(self._cloud.points, x)), x.shape[:-1]
+        )
 
     def _around(self, x, r, p, eps=0.0, workers=None):
         """Check queries, radii and p; return the radii (q,) and the search."""
-        _arguments.check_vectors(x, self._m)
+        _arguments.check_vectors(x, self._cloud.m)
         batch = x.shape[:-1]
-        dtype = result_dtype(self._data, x)
-        search = self._search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
-        r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
+        dtype = result_dtype(self._cloud.points, x)
+        search = self._cloud.search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
+        r = _arguments.radii_of(r, batch, dtype, on_mesh=self._cloud.layout is not None)
         return in_rows(r, (math.prod(batch),)), search
 
     # --- graphs of neighbors ---------------------------------------------------------------------------
@@ -987,12 +957,12 @@ class KDTree:
             self._check_has_shifts()
         columns = _arguments.neighbor_columns(k + 1)
         workers = _arguments.worker_count(workers)
-        search = self._search(_arguments.norm_order(p), self._data.dtype, workers=workers)
+        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype, workers=workers)
         bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
         if type(bound) is float and bound < 0:
             raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
         bound = _arguments.rounded(bound, search.dtype)
-        searcher = self._searcher_for((bound,), search, query_count=self._row_count, k=columns.k)
+        searcher = searcher_for(self._cloud, Request((bound,), search, self._cloud.row_count, k=columns.k))
         nearest = searcher.kneighbors(columns, bound, search)
         if return_shifts:
             return nearest.distances, nearest.rows, nearest.shifts
@@ -1043,9 +1013,9 @@ class KDTree:
         ([1, 0, 1], [0, 1, 2], [1.0, 1.0, 2.0])
         """
         k = _arguments.capacity(k, "k")
-        search = self._search(_arguments.norm_order(p), self._data.dtype)
+        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
         columns = _arguments.neighbor_columns(range(1, k + 1) if loop else k + 1)
-        searcher = self._searcher_for((), search, query_count=self._row_count, k=columns.k)
+        searcher = searcher_for(self._cloud, Request((), search, self._cloud.row_count, k=columns.k))
         return filled(searcher.knn_graph(columns, search, loop), fill_value)
 
     def radius_graph(
@@ -1103,16 +1073,16 @@ class KDTree:
         >>> graph.senders.tolist(), graph.receivers.tolist(), graph.distances.tolist()
         ([1, 0], [0, 1], [1.0, 1.0])
         """
-        search = self._search(_arguments.norm_order(p), self._data.dtype)
+        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
         r = _arguments.one_radius(r, search.dtype)
         relation = Relation.ANY if loop else Relation.OTHER
         if max_edges is not None:
             size = _arguments.capacity(max_edges, "max_edges")
-            searcher = self._searcher_for((r,), search, query_count=self._row_count)
+            searcher = searcher_for(self._cloud, Request((r,), search, self._cloud.row_count))
             return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
         remedy = "pass max_edges for arrays of fixed shape"
-        reject_traced(self._traced(r), "radius_graph", remedy)
-        return self._concrete_searcher(search).edges(r, search, relation)
+        reject_traced(self._cloud.is_traced_with(r), "radius_graph", remedy)
+        return concrete_searcher_for(self._cloud, search).edges(r, search, relation)
 
     def displacements(self, x: ArrayLike, indices: ArrayLike, *, shifts: ArrayLike | None = None) -> Array:
         """Return the vectors from query points to points of the tree, in a periodic box the shortest.
@@ -1159,14 +1129,14 @@ class KDTree:
         >>> tree.displacements(tree.data[graph.receivers], graph.senders).tolist()
         [[-1.0], [1.0]]
         """
-        x = _arguments.query_array(x, self._data)
-        _arguments.check_vectors(x, self._m)
+        x = _arguments.query_array(x, self._cloud.points)
+        _arguments.check_vectors(x, self._cloud.m)
         rows = _arguments.row_numbers(indices, x.shape[:-1])
-        if self._has_images or shifts is not None:
-            shifts = _cell_arguments.image_shifts(shifts, rows, self._m, self._cell is not None)
-        search = self._search(2.0, result_dtype(self._data, x))
-        _arguments.check_rows(rows, self.n if type(self.n) is int else self._row_count)
-        return self._searcher_for((x, rows, shifts)).displacements(x, rows, shifts, search)
+        if self._cloud.has_images or shifts is not None:
+            shifts = _cell_arguments.image_shifts(shifts, rows, self._cloud.m, self._cloud.cell is not None)
+        search = self._cloud.search(2.0, result_dtype(self._cloud.points, x))
+        _arguments.check_rows(rows, self.n if type(self.n) is int else self._cloud.row_count)
+        return searcher_for(self._cloud, Request((x, rows, shifts))).displacements(x, rows, shifts, search)
 
     # --- pairs ------------------------------------------------------------------------------------------
 
@@ -1272,16 +1242,16 @@ class KDTree:
         ([[0, 1], [3, 3]], [1.0, inf], 1)
         """
         eps = _arguments.scalar(eps, "eps")
-        search = self._search(_arguments.norm_order(p), self._data.dtype, eps=eps)
+        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype, eps=eps)
         r = _arguments.one_radius(r, search.dtype)
         output_type = _arguments.one_of(output_type, ("set", "ndarray"))
         if max_pairs is not None:
             size = _arguments.capacity(max_pairs, "max_pairs")
-            searcher = self._searcher_for((r,), search, query_count=self._row_count)
+            searcher = searcher_for(self._cloud, Request((r,), search, self._cloud.row_count))
             return filled(searcher.fixed_pairs(r, search, size), fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
-        reject_traced(self._traced(r, eps), "query_pairs", remedy)
-        return self._concrete_searcher(search).pairs(r, search, output_type)
+        reject_traced(self._cloud.is_traced_with(r, eps), "query_pairs", remedy)
+        return concrete_searcher_for(self._cloud, search).pairs(r, search, output_type)
 
     def query_ball_tree(self, other, r: ArrayLike, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
         """Find all pairs of points of two trees within a distance of each other, as Python lists.
@@ -1325,9 +1295,9 @@ class KDTree:
         _arguments.same_dimensions(self, other, "query_ball_tree")
         self._check_clouds_with(other, "query_ball_tree")
         search, r = self._between(other, r, p, eps=_arguments.scalar(eps, "eps"))
-        traced = self._traced(r, search.eps) or other._traced()
+        traced = self._cloud.is_traced_with(r, search.eps) or other._cloud.is_traced_with()
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
-        searcher, other_searcher = self._concrete_searchers_with(other, search)
+        searcher, other_searcher = concrete_searchers_for(self._cloud, other._cloud, search)
         return searcher.ball_tree(other_searcher, r, search)
 
     @overload
@@ -1412,11 +1382,11 @@ class KDTree:
         output_type = _arguments.one_of(output_type, (*SPARSE, "dict", "ndarray"))
         search, r = self._between(other, max_distance, p, "max_distance")
         reject_traced(
-            self._traced(r) or other._traced(),
+            self._cloud.is_traced_with(r) or other._cloud.is_traced_with(),
             "sparse_distance_matrix",
             "use other.query_radius(tree.data, r, max_neighbors=...)",
         )
-        searcher, other_searcher = self._concrete_searchers_with(other, search)
+        searcher, other_searcher = concrete_searchers_for(self._cloud, other._cloud, search)
         entries = searcher.distance_records(other_searcher, r, search)
         if output_type == "ndarray":
             return entries
@@ -1512,18 +1482,17 @@ class KDTree:
         [3, 2, 4]
         """
         _arguments.same_dimensions(self, other, "count_neighbors")
-        dtype = np.promote_types(self._data.dtype, other._data.dtype)
-        search = self._search(_arguments.norm_order(p), dtype)
+        dtype = np.promote_types(self._cloud.points.dtype, other._cloud.points.dtype)
+        search = self._cloud.search(_arguments.norm_order(p), dtype)
         radii = _arguments.counted_radii(r, dtype, cumulative)
-        pair_weights = PairWeights(*_arguments.pair_weights(self, other, weights))
-        traced = self._traced(radii, *pair_weights) or other._traced()
+        pair_weights = PairWeights(*_arguments.pair_weights(self._cloud, other._cloud, weights))
+        traced = self._cloud.is_traced_with(radii, *pair_weights) or other._cloud.is_traced_with()
         if not traced and pair_weights.self_weights is not None:
             # Copies, as SciPy takes no arrays that cannot be written to.
             pair_weights = PairWeights(*(np.array(array, np.float64) for array in pair_weights))
         self._check_clouds_with(other, "count_neighbors")
-        is_small = compares_sooner(search, self._m, self._row_count * other._row_count * radii.size)
-        values = radii, *pair_weights
-        searcher, other_searcher = self._searchers_with(other, search, *values, is_small=is_small)
+        request = Request((radii, *pair_weights), search, other._cloud.row_count * radii.size)
+        searcher, other_searcher = searchers_for(self._cloud, other._cloud, request)
         if isinstance(other_searcher, MeshSearcher) and not isinstance(searcher, MeshSearcher):
             searcher, other_searcher = other_searcher, searcher
             pair_weights = PairWeights(pair_weights.other_weights, pair_weights.self_weights)
@@ -1532,11 +1501,11 @@ class KDTree:
 
     def _check_clouds_with(self, other: "KDTree", method: str) -> None:
         """Refuse a search between two trees of which one has clouds or a cell that the other cannot have."""
-        if not (self._has_images or other._has_images):
+        if not (self._cloud.has_images or other._cloud.has_images):
             return
-        if (self._ids is None) != (other._ids is None):
+        if (self._cloud.ids is None) != (other._cloud.ids is None):
             raise ValueError("of two trees one has clouds and the other none: pass batch= to both")
-        if self._boxsize is not None or other._boxsize is not None:
+        if self._cloud.boxsize is not None or other._cloud.boxsize is not None:
             raise ValueError(
                 "of two trees one has a cell and the other a boxsize: pass cell=numpy.diag(boxsize), in "
                 "which every image counts"
@@ -1551,15 +1520,17 @@ class KDTree:
             return counts.reshape(radii.shape)
         if not radii.ndim:
             return counts[0].item()
-        if self._layout is None:
-            return placed_like(self._data, counts)[0]
+        if self._cloud.layout is None:
+            return placed_like(self._cloud.points, counts)[0]
         with eagerly(), x64_for(counts.dtype):
             return jnp.asarray(counts)
 
     def _between(self, other, r, p, name: str = "r", eps=0.0):
         """Check p and the one radius of a search between two trees; return the search and the radius."""
-        dtype = np.promote_types(self._data.dtype, other._data.dtype)
-        search = self._search(_arguments.norm_order(p), dtype, max(self._row_count, other._row_count), eps)
+        dtype = np.promote_types(self._cloud.points.dtype, other._cloud.points.dtype)
+        search = self._cloud.search(
+            _arguments.norm_order(p), dtype, max(self._cloud.row_count, other._cloud.row_count), eps
+        )
         return search, _arguments.one_radius(r, search.dtype, name)
 
     # --- clusters ---------------------------------------------------------------------------------------
@@ -1602,9 +1573,9 @@ class KDTree:
         >>> int(found.count), found.labels.tolist()
         (2, [0, 1, 0])
         """
-        search = self._search(_arguments.norm_order(p), self._data.dtype)
+        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
         radius = _arguments.one_radius(r, search.dtype)
-        return Components(*self._radius_clusterer(search, radius).components(radius, search))
+        return Components(*clusterer_for(self._cloud, Request((radius,), search)).components(radius, search))
 
     def dbscan(
         self,
@@ -1656,7 +1627,7 @@ class KDTree:
         >>> found.core.tolist(), found.labels.tolist()
         ([False, True, False, False], [0, 0, 0, -1])
         """
-        search = self._search(_arguments.norm_order(p), self._data.dtype)
+        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
         radius = _arguments.one_radius(eps, search.dtype, "eps")
         if not is_traced(radius) and radius == 0:
             raise ValueError(f"eps must be above 0, got {radius}")
@@ -1664,13 +1635,16 @@ class KDTree:
         weights = sample_weight
         if weights is not None:
             weights = _arguments.real_array(weights, name="sample_weight")
-            inside = self._layout is not None and layout_now(self._layout, self._data).mesh is None
-            n = len(self._data) if inside else self._row_count
+            inside = (
+                self._cloud.layout is not None
+                and layout_now(self._cloud.layout, self._cloud.points).mesh is None
+            )
+            n = len(self._cloud.points) if inside else self._cloud.row_count
             if weights.shape != (n,):
                 raise ValueError(f"sample_weight must be of shape ({n},), got {weights.shape}")
             if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
                 raise ValueError("sample_weight must not be nan")
-        clusterer = self._radius_clusterer(search, radius, weights)
+        clusterer = clusterer_for(self._cloud, Request((radius, weights), search))
         return DensityClusters(*clusterer.dbscan(radius, weights, search, min_samples))
 
     def minimum_spanning_tree(self, *, min_samples: int | None = None, p: float = 2.0) -> SpanningTree:
@@ -1717,9 +1691,11 @@ class KDTree:
         """
         search = self._clustered("minimum_spanning_tree", p)
         min_samples = 1 if min_samples is None else self._neighbor_count(min_samples, "min_samples")
-        rows, distances, measured = self._clusterer(search).spanning_tree(search, min_samples)
-        if len(rows) and self._traced():
-            distances = _clusterings.with_slopes_of_edges(self._data, distances, measured, search)
+        rows, distances, measured = tree_clusterer_for(self._cloud, Request((), search)).spanning_tree(
+            search, min_samples
+        )
+        if len(rows) and self._cloud.is_traced_with():
+            distances = _clusterings.with_slopes_of_edges(self._cloud.points, distances, measured, search)
         return SpanningTree(rows, distances)
 
     def hdbscan(
@@ -1799,14 +1775,18 @@ class KDTree:
         if not 0 < alpha < math.inf:
             raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
         selection = Selection(size, method, epsilon or None, bool(allow_single_cluster))
-        return StableClusters(*self._clusterer(search).hdbscan(search, neighbor_count, alpha, selection))
+        return StableClusters(
+            *tree_clusterer_for(self._cloud, Request((), search)).hdbscan(
+                search, neighbor_count, alpha, selection
+            )
+        )
 
     def _clustered(self, method: str, p) -> Search:
         """Check what all clusterings take, and return the search."""
         self._refuse_on_mesh(method, "bring them to one device by jax.device_put(points, jax.devices()[0])")
         remedy = "cluster by connected_components or dbscan, or a tree of each cloud without a cell"
-        self._refuse_images(self._has_images, method, remedy)
-        return self._search(_arguments.norm_order(p), self._data.dtype)
+        self._refuse_images(self._cloud.has_images, method, remedy)
+        return self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
 
     def _neighbor_count(self, number, name: str) -> int:
         number = _at_least(number, 1, name)
@@ -1816,234 +1796,22 @@ class KDTree:
             )
         return number
 
-    def _radius_clusterer(self, search: Search, *values) -> _clusterings.RadiusClusterer:
-        """Return what finds clusters of near points, with these values."""
-        if self._layout is not None:
-            return self._mesh(self._layout)
-        if self._has_images:
-            return self._images(*values)
-        return self._clusterer(search, *values)
-
-    def _clusterer(self, search: Search, *values) -> _clusterings.Clusterer:
-        """Return who clusters the points, with these values."""
-        return _clusterings.Clusterer(
-            self._data,
-            self.n,
-            self._built_tree,
-            self._tree_engine(*values),
-            is_asked_for=self._engine_asked is not None,
-            by_scipy=not issubclass(self._searcher_class(*values, p=search.p), TreeSearcher),
-        )
-
     # --- what searches ----------------------------------------------------------------------------------
-
-    def _searcher_class(
-        self, *values, p: float = 2.0, distance_count: int = 0, is_small: bool = False
-    ) -> type[Searcher]:
-        """Return the class of what searches this tree with these values, by Minkowski's p."""
-        return select_searcher(
-            self._data,
-            self._layout,
-            engine=self._engine_asked,
-            p=p,
-            traced=self._traced(*values),
-            distance_count=distance_count,
-            is_small=is_small,
-        )
-
-    def _tree_engine(self, *values) -> Engine:
-        """Return the engine that searches our structure.
-
-        `PORTABLE` is `_lax` whose arrays may vary over the axes of a mesh, as inside of `jax.shard_map`.
-        """
-        traced = self._traced(*values)
-        if self._engine_asked == "lax":
-            return PORTABLE if traced else _lax
-        return BY_PLATFORM if traced else _choice.engine_of(self._data)
-
-    def _traced(self, *values) -> bool:
-        """Tell whether the tree or one of these values is traced."""
-        return any_traced(self._data, self._given_n, self._boxsize, self._cell, self._ids, *values)
 
     def _portable(self):
         """Return this tree as programs search it that are exported, built once for all of their blocks."""
         tree = object.__new__(type(self))
-        vars(tree).update(vars(self))  # as it is: the points may be traced
-        if _choice.only_the_cpu():
-            tree._engine_asked = tree._engine_asked or "lax"
-            tree._kept_searcher = None
-        if issubclass(tree._searcher_class(), TreeSearcher) and not self._has_images:
-            tree._tree = tree._built_tree()
+        tree._cloud = portable(self._cloud)
         return tree
-
-    def _searcher_for(
-        self,
-        values: Sequence[Any] = (),
-        search: Search | None = None,
-        *,
-        query_count: int = 0,
-        k: int = 0,
-        max_neighbors: int = 0,
-    ) -> Searcher:
-        """Return what searches this tree, with these values that may be traced.
-
-        What is asked for, of how many queries, decides inside of programs and in many dimensions: the `k`
-        nearest, or those within a radius, at most `max_neighbors`.
-        """
-        kept = self._kept_searcher
-        traced = any_traced(self._data, self._given_n, self._boxsize, self._cell, self._ids, *values)
-        p = 2.0 if search is None else search.p
-        if kept is not None and not traced and (has_powers(p) or self._has_images):
-            return kept
-        if self._layout is not None:
-            return self._mesh(self._layout)
-        if self._has_images:
-            return self._images(*values)
-        pair_count = self._row_count * query_count
-        is_small = compares_sooner(search, self._m, pair_count, k or max_neighbors)
-        # Every distance by matrix products is a way to find the nearest, and not those within a radius.
-        distance_count = pair_count if k > 0 else 0
-        searcher_class = self._searcher_class(*values, p=p, distance_count=distance_count, is_small=is_small)
-        searcher = self._new_searcher(searcher_class, *values)
-        # It is kept unless it was chosen for this one search: in many dimensions by the number of distances,
-        # and with a high p because powers of distances are no numbers.
-        serves_again = not traced and has_powers(p) and self._m < FLAT_FROM
-        if serves_again and isinstance(searcher, ConcreteSearcher):
-            self._kept_searcher = searcher
-        return searcher
-
-    def _concrete_searcher(self, search: Search) -> ConcreteSearcher:
-        """Return what searches this tree outside of transformations."""
-        searcher = self._searcher_for((), search)
-        assert isinstance(searcher, ConcreteSearcher)
-        return searcher
-
-    def _new_searcher(self, searcher_class: type[Searcher], *values) -> Searcher:
-        """Return a searcher of this class, for points without images on one device."""
-        if searcher_class is EveryPairSearcher:
-            return EveryPairSearcher(self._data, self.n)
-        if searcher_class is CallbackSearcher:
-            build_trees = None if self._traced() else self._built_scipy_trees
-            return CallbackSearcher(self._data, self.n, build_trees, self._options)
-        if issubclass(searcher_class, TreeSearcher):
-            return searcher_class(self._data, self.n, self._built_tree(), self._tree_engine(*values))
-        return HostSearcher(self._data, self.n, self._built_scipy_trees)
-
-    def _mesh(self, layout: MeshLayout) -> MeshSearcher:
-        """Return what searches points on several devices."""
-        return MeshSearcher(self._data, self._tree, layout_now(layout, self._data), self._given_n)
-
-    def _images(self, *values) -> ImageSearcher:
-        """Return what searches the images of the points, with these values; of any points, too."""
-        traced = self._traced(*values)
-        if isinstance(self._kept_searcher, ImageSearcher) and not traced:
-            return self._kept_searcher
-        self._search(2.0, self._data.dtype)  # which refuses clouds of several axes
-        by_scipy = not issubclass(self._searcher_class(*values), TreeSearcher)
-        points = ImagePoints(self._data, self.n, self._cell, self._ids)
-        engine = None if by_scipy else self._tree_engine(*values)
-        searcher = ImageSearcher(points, self._periodic, engine, self._options)
-        if self._has_images and not traced:
-            self._kept_searcher = searcher
-        return searcher
 
     def _refuse_images(self, is_asked: bool, what: str, remedy: str) -> None:
         """Refuse what cannot be done where points have images, or belong to clouds."""
         if is_asked:
             raise TypeError(f"{what} takes no KDTree with a cell or a batch: {remedy}")
 
-    def _searchers_with(
-        self, other: "KDTree", search: Search, *values, is_small: bool = False
-    ) -> tuple[Searcher, Searcher]:
-        """Return what searches this tree and `other`, whose images are brought into this tree's box."""
-        values = other._data, other._given_n, other._ids, *values
-        if self._has_images or other._has_images:
-            return self._images(*values), other._images()
-        boxsize = self._periodic_boxsize
-        if self._layout is not None or other._layout is not None:
-            inside = other._inside(boxsize, any_traced(boxsize, other._data, other._given_n))
-            return self._searcher_for(), inside._searcher_for()
-        searcher_class = self._searcher_class(*values, p=search.p, is_small=is_small)
-        values = self._data, self._given_n, self._boxsize, *values
-        searcher = self._new_searcher(searcher_class, *values)
-        if other is self:
-            return searcher, searcher
-        inside = other._inside(boxsize, any_traced(*values))
-        return searcher, inside._new_searcher(searcher_class, *values)
-
-    def _concrete_searchers_with(
-        self, other: "KDTree", search: Search
-    ) -> tuple[ConcreteSearcher, ConcreteSearcher]:
-        """Return what searches this tree and `other` outside of transformations."""
-        searcher, other_searcher = self._searchers_with(other, search)
-        assert isinstance(searcher, ConcreteSearcher)
-        assert isinstance(other_searcher, ConcreteSearcher)
-        return searcher, other_searcher
-
-    def _inside(self, boxsize, traced) -> "KDTree":
-        """Return this tree, or the tree of its images in the periodic box."""
-        if boxsize is None:
-            return self
-        if not any_traced(boxsize, self._periodic_boxsize) and boxsize == self._periodic_boxsize:
-            return self
-        if self._layout is not None:
-            with eagerly_unless_traced(self._data, boxsize):
-                inside = wrap(self._data, as_dtype(boxsize, self._data.dtype))
-                return type(self)(inside, n=self.n, **arguments_of(self._layout, inside))
-        if traced:
-            inside = wrap(self._data, as_dtype(boxsize, self._data.dtype))
-            return type(self)(inside, n=self._given_n, engine=self._engine_asked)
-        points = np.asarray(self._data)
-        length = np.asarray(boxsize)
-        is_inside = (points >= 0) & (points < length)
-        if is_inside[:, length > 0].all():
-            return self
-        with eagerly():
-            inside = wrap(points.astype(np.float64), length).astype(points.dtype)
-            return type(self)(inside, **self._options._asdict(), n=self._given_n, engine=self._engine_asked)
-
-    def _search(self, p, dtype, n: int | None = None, eps=0.0, workers=None) -> Search:
-        """Return what a search asks for; `n` bounds the rows."""
-        if self._data.ndim != 2:
-            raise ValueError(
-                f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
-            )
-        rows = index_dtype(self._row_count if n is None else n)
-        boxsize = None if self._boxsize is None else self._periodic_boxsize
-        return Search(p, boxsize, dtype, rows, BY_PLATFORM, eps, workers)
-
-    @property
-    def _periodic_boxsize(self) -> tuple[float, ...] | Array | None:
-        """The size of the periodic box, 0 on axes that are not periodic; None without a box."""
-        return _arguments.periodic_boxsize(self._given_boxsize())
-
-    def _given_boxsize(self) -> tuple[float, ...] | Array | None:
-        """Return `boxsize` as it was given; as numbers where it was traced and no longer is."""
-        if isinstance(self._boxsize, jax.Array) and not is_traced(self._boxsize):
-            return tuple(np.asarray(self._boxsize, np.float64).tolist())
-        return self._boxsize
-
-    def _built_tree(self) -> Any:
-        """Return our own structure; over concrete points it is built at first use."""
-        if self._tree is not None:
-            return self._tree
-        if any_traced(self._data, self._given_n):
-            return build_tree(self._data, self.n, self._tree_engine())[0]
-        with eagerly():
-            self._tree, _ = build_tree(self._data, self.n, self._tree_engine())
-        return self._tree
-
-    def _built_scipy_trees(self) -> SciPyTrees:
-        """Return SciPy's structure, built at first use."""
-        if self._scipy_trees is None:
-            self._scipy_trees = SciPyTrees(
-                np.asarray(self._data), self.n, self._periodic_boxsize, self._options
-            )
-        return self._scipy_trees
-
     def _refuse_on_mesh(self, what: str, remedy: str) -> None:
         """Refuse what needs all points in one place, where they are on several devices."""
-        if self._layout is not None:
+        if self._cloud.layout is not None:
             raise TypeError(
                 f"{what} needs all points in one place, and this KDTree has them on a mesh: {remedy}"
             )
@@ -2051,39 +1819,14 @@ class KDTree:
     # --- pytree and pickle ------------------------------------------------------------------------------
 
     def tree_flatten(self):
-        """Return the arrays, and everything else as Python values.
-
-        Our own structure is among the arrays where programs may search it: not where SciPy does.
-        """
-        is_array = isinstance(self._boxsize, jax.Array)
-        array = self._boxsize if is_array else None
-        numbers = None if is_array else self._boxsize
-        rows = None if self._layout is None and self._given_n is not None else self._row_count
-        aux = (
-            rows,
-            self._m,
-            self._periodic,
-            numbers,
-            self._options,
-            self._engine_asked,
-            self._layout and self._layout.static,
-        )
-        on_host = _choice.only_the_cpu() if self._engine_asked is None else self._engine_asked == "scipy"
-        has_no_tree = self._has_images or (on_host and self._layout is None)
-        tree = None if has_no_tree else self._built_tree()
-        count = np.int32(self._given_n) if type(self._given_n) is int else self._given_n
-        return (self._data, tree, array, count, self._cell, self._ids), aux
+        """Return the cloud, a pytree."""
+        return (self._cloud.for_programs(),), None
 
     @classmethod
     def tree_unflatten(cls, aux, children):
         """Put a tree together again; its values may be anything, so nothing is checked."""
         tree = object.__new__(cls)
-        rows, tree._m, tree._periodic, tree._boxsize, tree._options, tree._engine_asked, tree._layout = aux
-        tree._data, tree._tree, boxsize, tree._given_n, tree._cell, tree._ids = children
-        tree._row_count = len(tree._data) if rows is None and hasattr(tree._data, "shape") else rows
-        if tree._boxsize is None:
-            tree._boxsize = boxsize
-        tree._scipy_trees = tree._kept_searcher = None
+        (tree._cloud,) = children
         return tree
 
     def __getstate__(self):
@@ -2091,20 +1834,7 @@ class KDTree:
         self._refuse_on_mesh(
             "pickle.dumps(tree)", "save the points of each process, and build the tree again"
         )
-        state = self.__dict__ | {
-            "_tree": None,
-            "_scipy_trees": None,
-            "_kept_searcher": None,
-            "_boxsize": self._given_boxsize(),
-        }
-        count = self._given_n if self._given_n is None else self.n
-        cell, ids = (None if each is None else np.asarray(each) for each in (self._cell, self._ids))
-        return state | {"_data": np.asarray(self._data), "_given_n": count, "_cell": cell, "_ids": ids}
-
-    def __setstate__(self, state):
-        """Take a pickled state."""
-        arrays = {name: state[name] for name in ("_data", "_cell", "_ids") if state[name] is not None}
-        self.__dict__.update(state | {name: as_array(array) for name, array in arrays.items()})
+        return self.__dict__
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -2120,6 +1850,18 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         )
     if shape[1] == 0:
         raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
+
+
+def _check_engine(engine, layout: MeshLayout | None) -> None:
+    """Refuse an engine that there is not, and any where points are on several devices."""
+    if engine is None:
+        return
+    _arguments.one_of(engine, ("scipy", "lax"), "engine")
+    if layout is not None:
+        raise ValueError(
+            f"engine={engine!r} is for points on one device, and these are on several, which are "
+            "searched by what suits them: leave engine out"
+        )
 
 
 def _kept(data, copy: bool) -> Array:
@@ -2144,6 +1886,28 @@ def _kept(data, copy: bool) -> Array:
 @partial(compiled, static_argnames=("dtype", "engine"))
 def _read(padded, count, *, dtype, engine):
     return engine.read_input(padded, count, dtype=dtype)
+
+
+def _build(cloud: Cloud) -> Any:
+    """Build our own structure, where it searches; return whether points are finite, as far as known."""
+    if cloud.layout is not None:
+        cloud.tree, all_finite = MeshSearcher.prepare(cloud.points, cloud.layout, cloud.given_count)
+        return all_finite
+    if searches_own_tree(cloud) and not cloud.has_images:
+        cloud.tree, all_finite = build_tree(cloud.points, cloud.n, cloud.engine(cloud.is_traced_with()))
+        return all_finite
+    if any_traced(cloud.points, cloud.n):
+        return True
+    return bool(np.isfinite(np.asarray(cloud.points)[: cloud.n]).all())
+
+
+def _check_points(cloud: Cloud, all_finite) -> None:
+    """Refuse concrete points that are not finite, or where they cannot be."""
+    _check(cloud.points, cloud.n, all_finite, cloud.periodic_boxsize)
+    if cloud.has_images and not is_on_host(cloud.points):
+        # On a GPU these are looked at here, as `all_finite` does; searches look at those on the host.
+        points = ImagePoints(cloud.points, cloud.n, cloud.cell, cloud.ids)
+        _cell_arguments.check_turns_of_points(points, cloud.periodic)
 
 
 def _check(data: Array, n, finite, boxsize) -> None:

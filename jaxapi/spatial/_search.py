@@ -10,7 +10,16 @@ from .._core._dtypes import x64_mode
 from .._core._typing import Array
 from ._engines._protocol import Engine
 
-__all__ = ["Columns", "PairWeights", "Queries", "Search", "has_bound", "index_dtype", "result_dtype"]
+__all__ = [
+    "Columns",
+    "PairWeights",
+    "Queries",
+    "Request",
+    "Search",
+    "has_bound",
+    "index_dtype",
+    "result_dtype",
+]
 __all__ += ["sums_dtype"]
 
 _FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.int32, np.int64))
@@ -38,6 +47,16 @@ class Search(NamedTuple):
         if isinstance(self.boxsize, tuple):
             return np.asarray(self.boxsize, self.dtype)
         return self.boxsize.astype(self.dtype)
+
+
+class Request(NamedTuple):
+    """What decides who searches, besides the points: what is asked for, and of how many queries."""
+
+    values: tuple[Any, ...] = ()  # that the search depends on; they may be traced
+    search: Search | None = None
+    query_count: int = 0
+    k: int = 0  # how many of the nearest; 0: those within a radius
+    max_neighbors: int = 0  # within a radius
 
 
 class Queries(NamedTuple):

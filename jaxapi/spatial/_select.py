@@ -14,56 +14,231 @@ numbers.
 
 In many dimensions every distance by matrix products is faster than SciPy where there are many: then
 `DeviceSearcher` takes the place of `HostSearcher`, and `TracedSearcher` that of `CallbackSearcher`. Where
-points have images in a cell, or belong to clouds, `KDTree` asks an `ImageSearcher` of `_cells`, which
-searches by SciPy's tree or by the engine that this choice leads to.
+points have images in a cell, or belong to clouds, an `ImageSearcher` of `_cells` searches by SciPy's tree or
+by the engine that this choice leads to; a `Clusterer` does where clusters are asked for that are no searches.
 """
 
-from .._core._programs import is_traced
+from dataclasses import replace
+
+import jax
+import numpy as np
+
+from .._core._dtypes import x64_for
+from .._core._programs import any_traced, eagerly, eagerly_unless_traced
+from ._arrays import as_dtype
+from ._cells._points import ImagePoints
+from ._cells._searcher import ImageSearcher
+from ._cloud import Cloud
+from ._clusterings import Clusterer, RadiusClusterer
 from ._device import DeviceSearcher
 from ._engines import _choice
-from ._every_pair import EveryPairSearcher
+from ._every_pair import EveryPairSearcher, compares_sooner
+from ._mesh._layout import layout_now
 from ._mesh._mesh import MeshSearcher
 from ._scipy._callback import in_a_program
 from ._scipy._host import CallbackSearcher, HostSearcher
 from ._scipy._trees import has_powers
-from ._searcher import Searcher
+from ._search import Request, Search
+from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
 from ._traced import TracedSearcher
+from ._tree._metric import wrap
 from ._tree._tree import FLAT_FROM
 
-__all__ = ["select_searcher"]
+__all__ = [
+    "clusterer_for",
+    "concrete_searcher_for",
+    "concrete_searchers_for",
+    "mesh_searcher",
+    "portable",
+    "searcher_for",
+    "searchers_for",
+    "searches_own_tree",
+    "tree_clusterer_for",
+]
 
 MANY_DISTANCES = 1 << 24
+ANY_REQUEST = Request()
 
 
-def select_searcher(
-    data,
-    layout=None,
-    *,
-    engine: str | None = None,
-    p: float = 2.0,
-    traced: bool = False,
-    distance_count: int = 0,
-    is_small: bool = False,
-) -> type[Searcher]:
-    """Return the class that searches the points `data`.
+def searcher_for(cloud: Cloud, request: Request = ANY_REQUEST) -> Searcher:
+    """Return what searches the points of a tree."""
+    traced = cloud.is_traced_with(*request.values)
+    p = 2.0 if request.search is None else request.search.p
+    kept = cloud.kept_searcher
+    if kept is not None and not traced and (has_powers(p) or cloud.has_images):
+        return kept
+    if cloud.layout is not None:
+        return mesh_searcher(cloud)
+    if cloud.has_images:
+        return _images_of(cloud, traced)
+    pair_count = cloud.row_count * request.query_count
+    searcher = _new_searcher(cloud, _class_for(cloud, request, pair_count, traced), traced)
+    # It is kept unless it was chosen for this one search: in many dimensions by the number of distances,
+    # and with a high p because powers of distances are no numbers.
+    serves_again = not traced and has_powers(p) and cloud.m < FLAT_FROM
+    if serves_again and isinstance(searcher, ConcreteSearcher):
+        cloud.kept_searcher = searcher
+    return searcher
 
-    `layout` says how points lie on many devices. `engine` is the user's choice. `traced`: something that the
-    search depends on is. `is_small`: all pairs of points and queries are compared sooner than SciPy is called
-    back.
+
+def concrete_searcher_for(cloud: Cloud, search: Search) -> ConcreteSearcher:
+    """Return what searches a tree outside of transformations."""
+    searcher = searcher_for(cloud, Request((), search))
+    assert isinstance(searcher, ConcreteSearcher)
+    return searcher
+
+
+def searchers_for(cloud: Cloud, other: Cloud, request: Request) -> tuple[Searcher, Searcher]:
+    """Return what searches a tree and another, whose images are brought into the box of the first."""
+    boxsize = cloud.periodic_boxsize
+    values = other.points, other.given_count, other.ids, *request.values
+    traced = cloud.is_traced_with(*values)
+    if cloud.has_images or other.has_images:
+        return _images_of(cloud, traced), _images_of(other, other.is_traced_with())
+    if cloud.layout is not None or other.layout is not None:
+        inside = _inside(other, boxsize, any_traced(boxsize, other.points, other.given_count))
+        return searcher_for(cloud), searcher_for(inside)
+    pair_count = cloud.row_count * request.query_count
+    searcher_class = _class_for(cloud, request, pair_count, traced)
+    searcher = _new_searcher(cloud, searcher_class, traced)
+    if other is cloud:
+        return searcher, searcher
+    return searcher, _new_searcher(_inside(other, boxsize, traced), searcher_class, traced)
+
+
+def concrete_searchers_for(
+    cloud: Cloud, other: Cloud, search: Search
+) -> tuple[ConcreteSearcher, ConcreteSearcher]:
+    """Return what searches a tree and another outside of transformations."""
+    searcher, other_searcher = searchers_for(cloud, other, Request((), search))
+    assert isinstance(searcher, ConcreteSearcher)
+    assert isinstance(other_searcher, ConcreteSearcher)
+    return searcher, other_searcher
+
+
+def clusterer_for(cloud: Cloud, request: Request) -> RadiusClusterer:
+    """Return what finds clusters of near points."""
+    if cloud.layout is not None:
+        return mesh_searcher(cloud)
+    if cloud.has_images:
+        return _images_of(cloud, cloud.is_traced_with(*request.values))
+    return tree_clusterer_for(cloud, request)
+
+
+def tree_clusterer_for(cloud: Cloud, request: Request) -> Clusterer:
+    """Return who clusters points without images on one device."""
+    traced = cloud.is_traced_with(*request.values)
+    searcher_class = _class_for(cloud, Request((), request.search), 0, traced)
+    by_scipy = not issubclass(searcher_class, TreeSearcher)
+    return Clusterer(cloud, cloud.engine(traced), by_scipy)
+
+
+def mesh_searcher(cloud: Cloud) -> MeshSearcher:
+    """Return what searches points on several devices."""
+    assert cloud.layout is not None
+    layout = layout_now(cloud.layout, cloud.points)
+    return MeshSearcher(cloud.points, cloud.tree, layout, cloud.given_count)
+
+
+def searches_own_tree(cloud: Cloud) -> bool:
+    """Tell whether our own structure is what searches a tree, unless a request changes it."""
+    if cloud.layout is not None:
+        return False
+    return issubclass(_class_for(cloud, ANY_REQUEST, 0, cloud.is_traced_with()), TreeSearcher)
+
+
+def portable(cloud: Cloud) -> Cloud:
+    """Return the cloud as programs search it that are exported: without callbacks, its structure built."""
+    engine = cloud.engine_asked
+    if engine is None and _choice.only_the_cpu():
+        engine = "lax"
+    exported = replace(cloud, engine_asked=engine)
+    if searches_own_tree(exported) and not exported.has_images:
+        exported.tree = exported.built_tree()
+    return exported
+
+
+def _class_for(cloud: Cloud, request: Request, pair_count: int, traced: bool) -> type[Searcher]:
+    """Return the class that searches points on one device, without images.
 
     SciPy takes far longer for uniform points in many dimensions than every distance by matrix products, and
     less for points near a surface of few dimensions. So the product serves from `FLAT_FROM` dimensions on,
-    where there are so many distances that compiling it pays.
+    where there are so many distances that compiling it pays: to find the nearest, not those within a radius.
     """
-    if layout is not None:
-        return MeshSearcher
-    in_program = traced or is_traced(data)
-    of_tree: type[Searcher] = TracedSearcher if in_program else DeviceSearcher
-    of_scipy: type[Searcher] = CallbackSearcher if in_program else HostSearcher
-    if engine is not None:
-        return of_scipy if engine == "scipy" and has_powers(p) else of_tree
-    on_host = _choice.only_the_cpu() if in_program else _choice.engine_name(data) == "scipy"
-    by_product = data.shape[-1] >= FLAT_FROM and distance_count >= MANY_DISTANCES
-    if not on_host or by_product or not has_powers(p):
+    search = request.search
+    can_scipy = search is None or has_powers(search.p)
+    of_tree: type[Searcher] = TracedSearcher if traced else DeviceSearcher
+    of_scipy: type[Searcher] = CallbackSearcher if traced else HostSearcher
+    if cloud.engine_asked is not None:
+        return of_scipy if cloud.engine_asked == "scipy" and can_scipy else of_tree
+    on_host = _choice.only_the_cpu() if traced else _choice.engine_name(cloud.points) == "scipy"
+    by_product = request.k > 0 and cloud.m >= FLAT_FROM and pair_count >= MANY_DISTANCES
+    if not on_host or by_product or not can_scipy:
         return of_tree
-    return EveryPairSearcher if is_small and in_program and in_a_program() else of_scipy
+    if not traced:
+        return of_scipy
+    is_small = compares_sooner(search, cloud.m, pair_count, request.k or request.max_neighbors)
+    return EveryPairSearcher if is_small and in_a_program() else of_scipy
+
+
+def _new_searcher(cloud: Cloud, searcher_class: type[Searcher], traced: bool) -> Searcher:
+    """Return a searcher of this class, for points without images on one device."""
+    if searcher_class is EveryPairSearcher:
+        return EveryPairSearcher(cloud.points, cloud.n)
+    if searcher_class is CallbackSearcher:
+        build_trees = None if cloud.is_traced_with() else cloud.built_scipy_trees
+        return CallbackSearcher(cloud.points, cloud.n, build_trees, cloud.options)
+    if issubclass(searcher_class, TreeSearcher):
+        return searcher_class(cloud.points, cloud.n, cloud.built_tree(), cloud.engine(traced))
+    return HostSearcher(cloud.points, cloud.n, cloud.built_scipy_trees)
+
+
+def _inside(cloud: Cloud, boxsize, traced: bool) -> Cloud:
+    """Return the cloud, or that of its images in the periodic box of another."""
+    if boxsize is None:
+        return cloud
+    if not any_traced(boxsize, cloud.periodic_boxsize) and boxsize == cloud.periodic_boxsize:
+        return cloud
+    if cloud.layout is not None:
+        return _inside_on_mesh(cloud, boxsize)
+    if traced:
+        return _without_box(cloud, wrap(cloud.points, as_dtype(boxsize, cloud.points.dtype)))
+    points = np.asarray(cloud.points)
+    length = np.asarray(boxsize)
+    is_inside = (points >= 0) & (points < length)
+    if is_inside[:, length > 0].all():
+        return cloud
+    inside = wrap(points.astype(np.float64), length).astype(points.dtype)
+    with eagerly(), x64_for(points.dtype):
+        return _without_box(cloud, jax.device_put(inside, cloud.points.sharding))
+
+
+def _inside_on_mesh(cloud: Cloud, boxsize) -> Cloud:
+    """Return the cloud of the images in a periodic box, with trees of its own on all devices."""
+    assert cloud.layout is not None
+    with eagerly_unless_traced(cloud.points, boxsize):
+        inside = wrap(cloud.points, as_dtype(boxsize, cloud.points.dtype))
+        layout = layout_now(cloud.layout, inside)
+        moved = _without_box(cloud, inside)
+        moved.tree, _ = MeshSearcher.prepare(inside, layout, cloud.given_count)
+        return moved
+
+
+def _without_box(cloud: Cloud, points) -> Cloud:
+    """Return the cloud with other points in the same places."""
+    return replace(cloud, points=points, tree=None, fixed_boxsize=None, traced_boxsize=None)
+
+
+def _images_of(cloud: Cloud, traced: bool) -> ImageSearcher:
+    """Return what searches the images of the points; of any points, too."""
+    if isinstance(cloud.kept_searcher, ImageSearcher) and not traced:
+        return cloud.kept_searcher
+    cloud.search(2.0, cloud.points.dtype)  # which refuses clouds of several axes
+    by_engine = issubclass(_class_for(cloud, ANY_REQUEST, 0, traced), TreeSearcher)
+    points = ImagePoints(cloud.points, cloud.n, cloud.cell, cloud.ids)
+    searcher = ImageSearcher(
+        points, cloud.periodic, cloud.engine(traced) if by_engine else None, cloud.options
+    )
+    if cloud.has_images and not traced:
+        cloud.kept_searcher = searcher
+    return searcher

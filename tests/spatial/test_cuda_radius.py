@@ -222,9 +222,9 @@ def test_pairs_across_the_border_of_a_cell():
         tree = KDTree(points, cell=cell)
         expected = tree.query_pairs(radius, output_type="ndarray")
         images = ImageSearcher(
-            ImagePoints(points, len(points), cell, None), (True, True), _cuda, tree._options
+            ImagePoints(points, len(points), cell, None), (True, True), _cuda, tree._cloud.options
         )
-        found = images.fixed_pairs(radius, tree._search(2.0, tree.data.dtype), 2048)
+        found = images.fixed_pairs(radius, tree._cloud.search(2.0, tree.data.dtype), 2048)
     count = len(expected.pairs)
     assert int(found.count) == count
     ends = [np.concatenate([each.pairs, each.shifts], axis=1)[:count].tolist() for each in (found, expected)]

@@ -31,6 +31,7 @@ from jaxapi.spatial._engines import _choice, _cuda
 from jaxapi.spatial._engines._by_platform import BY_PLATFORM
 from jaxapi.spatial._engines._cuda import _compile, _launch
 from jaxapi.spatial._search import Search
+from jaxapi.spatial._select import _inside
 from jaxapi.spatial._tree._build import build
 from jaxapi.spatial._tree._metric import TreeMetric
 from jaxapi.spatial._tree._queries import Limits
@@ -97,8 +98,8 @@ def test_queries_whose_squares_overflow(engine, monkeypatch):
 def test_settings_of_a_tree_brought_into_another_box():
     """Its options keep their places: SciPy's `balanced_tree` and `compact_nodes`."""
     tree = KDTree(POINTS, leafsize=3, compact_nodes=False, balanced_tree=False)
-    inside = tree._inside((0.5, 0.5, 0.5), False)
-    assert inside._options == tree._options
+    inside = _inside(tree._cloud, (0.5, 0.5, 0.5), False)
+    assert inside.options == tree._cloud.options
     counts = KDTree(POINTS / 2, boxsize=0.5).count_neighbors(tree, 0.1)
     expected = cKDTree(POINTS / 2, boxsize=0.5).count_neighbors(cKDTree(POINTS % 0.5, boxsize=0.5), 0.1)
     assert counts == expected

@@ -13,7 +13,7 @@ from ..._core._programs import is_traced
 from .._arrays import points_dtype
 from ._axes import Axes
 
-__all__ = ["MeshLayout", "arguments_of", "layout_now", "names_of_rows", "place_points", "row_count_of_all"]
+__all__ = ["MeshLayout", "layout_now", "names_of_rows", "place_points", "row_count_of_all"]
 
 
 class MeshLayout(NamedTuple):
@@ -130,14 +130,6 @@ def layout_now(layout: MeshLayout, data) -> MeshLayout:
         return layout
     sharding = jax.typeof(data).sharding if is_traced(data) else data.sharding
     return layout._replace(mesh=sharding.mesh)
-
-
-def arguments_of(layout: MeshLayout, data) -> dict:
-    """Return what tells `place_points` that points lie as those of this layout."""
-    layout = layout_now(layout, data)
-    if layout.mesh is None:
-        return {"axis_name": layout.axes.names}
-    return {"sharding": layout.sharding}
 
 
 def _placed(data, layout: MeshLayout):
