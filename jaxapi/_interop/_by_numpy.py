@@ -7,7 +7,7 @@ name. It returns an array of its own, or None for what is left to JAX; so are er
 import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +18,17 @@ from .._core._programs import in_a_trace, is_traced
 from .._core._typing import Array
 from ._host_memory import aligned_empty
 
-__all__ = ["by_numpy", "memory_of", "placed_on_device_of", "sort_floats", "sort_positions", "with_numpy"]
+__all__ = [
+    "all_in_memory",
+    "by_numpy",
+    "may_stay_numpys",
+    "memory_of",
+    "placed_on_device_of",
+    "placed_on_device_of_one",
+    "sort_floats",
+    "sort_positions",
+    "with_numpy",
+]
 
 _config = jax.config
 
@@ -58,20 +68,67 @@ def memory_of(x: Any) -> np.ndarray | None:
     """Return the memory of an array of the CPU that NumPy may compute with; None if JAX is to compute."""
     if type(x) is np.ndarray or in_a_trace():
         return None
-    if not is_numpys(x.dtype) or x.dtype.kind == "c" or x.dtype == np.float16 or x.weak_type:
+    if not _has_numbers_for_numpy(x.dtype) or x.weak_type:
         return None
     if not isinstance(x.sharding, jax.sharding.SingleDeviceSharding) or not x.is_fully_addressable:
         return None
     device: Any = next(iter(x.sharding.device_set))
     if device.platform != "cpu":
         return None
-    if _config.jax_debug_nans or _config.jax_debug_infs or _config.jax_disable_jit:
-        return None
     if not x.committed and _config.jax_default_device is not None:
         return None  # there JAX computes
-    if not jax.sharding.get_abstract_mesh().empty:
-        return None  # on all of the mesh
-    return np.asarray(x)
+    return np.asarray(x) if _may_compute() else None
+
+
+def may_stay_numpys(x: Any) -> bool:
+    """Tell whether NumPy may compute with an array of NumPy's, which JAX would put on the CPU."""
+    if type(x) is not np.ndarray or not _has_numbers_for_numpy(x.dtype) or in_a_trace():
+        return False
+    is_on_cpu = _config.jax_default_device is None and jax.default_backend() == "cpu"
+    return is_on_cpu and _may_compute()
+
+
+def _has_numbers_for_numpy(dtype: np.dtype) -> bool:
+    return is_numpys(dtype) and dtype.kind != "c" and dtype != np.float16
+
+
+def _may_compute() -> bool:
+    """Tell whether nobody asked JAX to look at what is computed, or to do it on all of a mesh."""
+    if _config.jax_debug_nans or _config.jax_debug_infs or _config.jax_disable_jit:
+        return False
+    return jax.sharding.get_abstract_mesh().empty
+
+
+def all_in_memory(arrays: Sequence[Any]) -> list[Any] | None:
+    """Return the memory of arrays, NumPy's and Python numbers as they are; None if JAX is to compute.
+
+    So it is if one is not on the CPU, or they were put on several devices.
+    """
+    in_memory = []
+    sharding = None
+    for x in arrays:
+        if type(x) is np.ndarray or isinstance(x, int | float):
+            in_memory.append(x)
+            continue
+        host = None if is_traced(x) else memory_of(x)
+        if host is None:
+            return None
+        if x.committed:
+            if sharding is not None and x.sharding != sharding:
+                return None
+            sharding = x.sharding
+        in_memory.append(host)
+    return in_memory
+
+
+def placed_on_device_of_one(arrays: Sequence[Any], results: Any) -> Any:
+    """Return a result, or a pytree of them, on the device that one of the arrays was put on.
+
+    Where none was, that is the default device.
+    """
+    committed = (x for x in arrays if isinstance(x, jax.Array) and x.committed)
+    with x64_for(*[result.dtype for result in jax.tree.leaves(results)]):
+        return jax.device_put(results, next((x.sharding for x in committed), None))
 
 
 def placed_on_device_of(x: Array, result: np.ndarray) -> Array:

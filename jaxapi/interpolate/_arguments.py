@@ -2,6 +2,7 @@
 
 import math
 import operator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import numpy as np
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, is_traced
 from .._core._typing import Array
-from .._interop import as_array
+from .._interop import aligned_empty, as_array, memory_of, placed_on_device_of
 from ..spatial import KDTree
 
 __all__ = ["as_columns", "as_dtype", "as_numbers", "as_places", "from_columns", "real_dtype"]
@@ -41,6 +42,12 @@ def as_dtype(x: Array, dtype) -> Array:
     """Return an array in a dtype, of 64 bits with x64 off, too."""
     if x.dtype == dtype:
         return x
+    host = None if is_traced(x) else memory_of(x)
+    if host is not None:
+        converted = aligned_empty(host.shape, np.dtype(dtype))
+        with np.errstate(all="ignore"):
+            np.copyto(converted, host)
+        return placed_on_device_of(x, converted)
     with x64_for(x.dtype, np.dtype(dtype)):
         return x.astype(dtype)
 
@@ -61,19 +68,31 @@ def _real_and_imaginary(x):
 
 def as_columns(values: Array) -> Array:
     """Return values (n, ...) as real columns (n, columns); a complex one makes two, side by side."""
+    shape = values.shape[0], math.prod(values.shape[1:])
+    host = None if is_traced(values) else memory_of(values)
+    if host is not None:
+        in_columns = aligned_empty(shape, real_dtype(host.dtype))
+        with np.errstate(all="ignore"):
+            np.copyto(in_columns, host.reshape(shape))
+        return placed_on_device_of(values, in_columns)
     with x64_for(values.dtype):
-        columns = values.reshape(values.shape[0], math.prod(values.shape[1:]))
+        columns = values.reshape(shape)
         if jnp.issubdtype(values.dtype, jnp.complexfloating):
             return _real_and_imaginary(columns)
     return as_dtype(columns, real_dtype(values.dtype))
 
 
-def from_columns(columns: Array, shape: tuple[int, ...], is_complex: bool) -> Array:
-    """Return values (n, *shape) of columns (n, columns)."""
+def from_columns(columns: Any, shape: tuple[int, ...], is_complex: bool) -> Any:
+    """Return values (n, *shape) of columns (n, columns), which may be NumPy's."""
+    shape = columns.shape[0], *shape
+    if isinstance(columns, np.ndarray):
+        if is_complex:
+            columns = columns.view(np.result_type(columns.dtype, np.complex64))
+        return columns.reshape(shape)
     with x64_for(columns.dtype):
         if is_complex:
             columns = jax.lax.complex(columns[:, 0::2], columns[:, 1::2])
-        return columns.reshape(columns.shape[0], *shape)
+        return columns.reshape(shape)
 
 
 def row_count(n, rows: int):

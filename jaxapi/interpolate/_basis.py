@@ -3,6 +3,8 @@
 Kernels are functions of the squared distance, whose derivatives have no kink. Where a kernel takes a root or
 a logarithm of it, its derivatives at distance 0 are set to 0: for cubic and quintic they are 0, as is the
 slope of the thin plate; the others do not exist.
+
+What computes with `xp` takes numpy on the host, jax.numpy in programs.
 """
 
 import dataclasses
@@ -14,29 +16,19 @@ from typing import Literal, TypeAlias
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["KERNELS", "MIN_DEGREES", "SCALE_INVARIANT", "Basis", "KernelName", "squared_distance"]
-
-
-def _zero_at_zero(function: Callable) -> Callable:
-    """Return a kernel that is 0 at distance 0, with all its derivatives."""
-
-    def kernel(squared):
-        is_apart = squared > 0
-        values = function(jnp.where(is_apart, squared, 1))
-        return jnp.where(is_apart, values, 0)
-
-    return kernel
+__all__ = ["KERNELS", "MIN_DEGREES", "SCALE_INVARIANT", "ZERO_AT_ZERO", "Basis", "KernelName"]
+__all__ += ["squared_distance"]
 
 
 KERNELS: dict[str, Callable] = {
-    "linear": _zero_at_zero(lambda squared: -jnp.sqrt(squared)),
-    "thin_plate_spline": _zero_at_zero(lambda squared: squared * jnp.log(squared) / 2),
-    "cubic": _zero_at_zero(lambda squared: squared * jnp.sqrt(squared)),
-    "quintic": _zero_at_zero(lambda squared: -squared * squared * jnp.sqrt(squared)),
-    "multiquadric": lambda squared: -jnp.sqrt(squared + 1),
-    "inverse_multiquadric": lambda squared: 1 / jnp.sqrt(squared + 1),
-    "inverse_quadratic": lambda squared: 1 / (squared + 1),
-    "gaussian": lambda squared: jnp.exp(-squared),
+    "linear": lambda xp, squared: -xp.sqrt(squared),
+    "thin_plate_spline": lambda xp, squared: squared * xp.log(squared) / 2,
+    "cubic": lambda xp, squared: squared * xp.sqrt(squared),
+    "quintic": lambda xp, squared: -squared * squared * xp.sqrt(squared),
+    "multiquadric": lambda xp, squared: -xp.sqrt(squared + 1),
+    "inverse_multiquadric": lambda xp, squared: 1 / xp.sqrt(squared + 1),
+    "inverse_quadratic": lambda xp, squared: 1 / (squared + 1),
+    "gaussian": lambda xp, squared: xp.exp(-squared),
 }
 
 KernelName: TypeAlias = Literal[
@@ -52,6 +44,9 @@ KernelName: TypeAlias = Literal[
 
 # For these epsilon has the same effect as a factor of the smoothing.
 SCALE_INVARIANT = {"linear", "thin_plate_spline", "cubic", "quintic"}
+
+# They are 0 at distance 0, where their formulas or the derivatives of those are none.
+ZERO_AT_ZERO = SCALE_INVARIANT
 
 # A kernel that is conditionally positive definite of order d + 1 needs polynomials of degree d (G. Fasshauer,
 # Meshfree Approximation Methods with MATLAB, 2007, chapter 8). The others are positive definite.
@@ -89,21 +84,26 @@ class Basis:
 
     def kernel_of(self, squared):
         """Return the kernel at squared distances."""
-        return KERNELS[self.kernel](squared)
+        kernel = KERNELS[self.kernel]
+        if self.kernel not in ZERO_AT_ZERO:
+            return kernel(jnp, squared)
+        is_apart = squared > 0
+        values = kernel(jnp, jnp.where(is_apart, squared, 1))
+        return jnp.where(is_apart, values, 0)
 
-    def monomials(self, x):
+    def monomials(self, xp, x):
         """Return the monomials (..., monomial_count) at points (..., m)."""
         columns = []
-        coordinates = _coordinates(x)
+        coordinates = _coordinates(xp, x)
         for exponents in self.powers:
-            column = jnp.ones(x.shape[:-1], x.dtype)
+            column = xp.ones(x.shape[:-1], x.dtype)
             for axis, exponent in enumerate(exponents):
                 for _ in range(exponent):
                     column = column * coordinates[axis]
             columns.append(column)
         if not columns:
-            return jnp.zeros((*x.shape[:-1], 0), x.dtype)
-        return jnp.stack(columns, axis=-1)
+            return xp.zeros((*x.shape[:-1], 0), x.dtype)
+        return xp.stack(columns, axis=-1)
 
 
 # Up to so many dimensions coordinates are added one by one: XLA then computes distances where they are used.
@@ -116,11 +116,11 @@ def squared_distance(x, y, epsilon):
     # Differences come first. Those of equal points are 0 then, where compilers fuse the multiplication, too.
     if dimensions > _UNROLLED:
         return jnp.sum(jnp.square((x - y) * epsilon), axis=-1)
-    pairs = zip(_coordinates(x), _coordinates(y), strict=True)
+    pairs = zip(_coordinates(jnp, x), _coordinates(jnp, y), strict=True)
     return sum(jnp.square((first - second) * epsilon) for first, second in pairs)
 
 
-def _coordinates(x):
+def _coordinates(xp, x):
     """Return the coordinates of points (..., m), one array each."""
     # Not by indexing, of which JAX has the second derivatives in reverse for 64 bits with x64 on alone.
-    return [jnp.squeeze(column, -1) for column in jnp.split(x, x.shape[-1], axis=-1)]
+    return [xp.squeeze(column, -1) for column in xp.split(x, x.shape[-1], axis=-1)]

@@ -1,6 +1,7 @@
 """NearestNDInterpolator: SciPy's interface."""
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -10,12 +11,14 @@ import numpy as np
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, compiled
 from .._core._typing import Array, ArrayLike
+from .._interop import placed_on_device_of_one
 from .._missing import hints_at_arguments
 from ..spatial import KDTree
 from ..spatial._cells._arguments import periodic_flags
 from ..spatial._cells._parameters import are_parameters, vectors_of
 from ._arguments import as_numbers, as_places, real_dtype, restored, row_count, stored, wider
 from ._devices import layout_of, on_devices_of
+from ._host import in_memory
 
 __all__ = ["NearestNDInterpolator"]
 
@@ -190,6 +193,22 @@ class NearestNDInterpolator:
         self.__dict__.update(restored(state))
 
 
+def _where_arrays_are(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that computes by NumPy on the host, else by a program."""
+    program = compiled(functools.partial(function, jnp))
+
+    @functools.wraps(function)
+    def run(*args):
+        on_host = in_memory(*args)
+        if on_host is None:
+            return program(*args)
+        with np.errstate(all="ignore"):
+            results = function(np, *on_host)
+        return placed_on_device_of_one(args, results)
+
+    return run
+
+
 def _coordinates(given, like: np.dtype | None = None, dimensions: int | None = None) -> Array:
     """Return points (..., ndims), given as one array or as a tuple of one for each coordinate."""
     if isinstance(given, tuple) and len(given) == 1:
@@ -205,26 +224,30 @@ def _coordinates(given, like: np.dtype | None = None, dimensions: int | None = N
             )
         return points.reshape(-1, dimensions)
     columns = [as_places(column, "x", like) for column in given]
-    dtypes = [column.dtype for column in columns]
-    dtype = wider(*dtypes)
-    with x64_for(dtype, *dtypes):
-        columns = [column.astype(dtype) for column in columns]
-        return jnp.stack(jnp.broadcast_arrays(*columns), axis=-1)
+    with x64_for(*[column.dtype for column in columns]):
+        return _stacked(*columns)
 
 
-@compiled
-def _unit_cube(points, count):
+@_where_arrays_are
+def _stacked(xp, *columns):
+    dtype = wider(*[column.dtype for column in columns])
+    columns = [column.astype(dtype) for column in columns]
+    return xp.stack(xp.broadcast_arrays(*columns), axis=-1)
+
+
+@_where_arrays_are
+def _unit_cube(xp, points, count):
     """Return the mean of the points that count, and their extent along each axis."""
-    mask = (jnp.arange(points.shape[0], dtype=np.int32) < count)[:, None]
-    offset = jnp.sum(jnp.where(mask, points, 0), axis=0) / jnp.maximum(jnp.sum(mask), 1).astype(points.dtype)
-    lowest = jnp.min(points, axis=0, where=mask, initial=jnp.inf)
-    highest = jnp.max(points, axis=0, where=mask, initial=-jnp.inf)
+    mask = (xp.arange(points.shape[0], dtype=np.int32) < count)[:, None]
+    offset = xp.sum(xp.where(mask, points, 0), axis=0) / xp.maximum(xp.sum(mask), 1).astype(points.dtype)
+    lowest = xp.min(points, axis=0, where=mask, initial=xp.inf)
+    highest = xp.max(points, axis=0, where=mask, initial=-xp.inf)
     extent = highest - lowest
-    return offset, jnp.where(extent > 0, extent, 1)
+    return offset, xp.where(extent > 0, extent, 1)
 
 
-@compiled
-def _rescaled(points, offset, scale):
+@_where_arrays_are
+def _rescaled(xp, points, offset, scale):
     dtype = wider(points.dtype, scale.dtype)
     return (points.astype(dtype) - offset.astype(dtype)) / scale.astype(dtype)
 
@@ -244,12 +267,12 @@ def _of_unit_cube(cell, scale):
         return _rescaled(cell, jnp.zeros_like(scale), scale)
 
 
-@compiled
-def _values_of(values, rows, count):
+@_where_arrays_are
+def _values_of(xp, values, rows, count):
     """Return the values of rows; nan for a row that does not exist."""
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         values = values.astype(np.float64)
     if not values.shape[0]:
-        values = jnp.zeros((1, *values.shape[1:]), values.dtype)
+        values = xp.zeros((1, *values.shape[1:]), values.dtype)
     is_row = (rows < count).reshape(*rows.shape, *(1,) * (values.ndim - 1))
-    return jnp.where(is_row, values[rows], jnp.nan)
+    return xp.where(is_row, values[xp.minimum(rows, len(values) - 1)], xp.nan)

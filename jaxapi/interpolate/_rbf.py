@@ -9,11 +9,13 @@ import numpy as np
 from jax import lax
 
 from .._core._dtypes import x64_for
-from .._core._programs import any_traced, is_traced
+from .._core._programs import any_traced, eagerly, in_a_trace, is_traced
 from .._core._typing import Array, ArrayLike
+from .._interop import aligned_empty, memory_of, placed_on_device_of, placed_on_device_of_one
 from .._missing import hints_at_arguments
 from ..spatial import KDTree
 from ..spatial._arguments import real_number
+from ..spatial._arrays import in_shape
 from ._arguments import (
     as_columns,
     as_dtype,
@@ -27,7 +29,13 @@ from ._arguments import (
 )
 from ._basis import KERNELS, MIN_DEGREES, SCALE_INVARIANT, Basis, KernelName
 from ._devices import layout_of, on_devices_of
-from ._host import evaluate_on_host, pays_on_host
+from ._host import (
+    are_many_places,
+    evaluate_locally_on_host,
+    evaluate_on_host,
+    in_memory,
+    solve_on_host,
+)
 from ._systems import (
     Coefficients,
     Data,
@@ -107,8 +115,8 @@ class RBFInterpolator:
 
     - float32 data are interpolated in float32, which needs few points or `neighbors`: systems of thousands of
       points are near singular for it. Results have the common dtype of `y`, `d` and the places.
-    - With `neighbors` each place solves its own system on a GPU and under transformations. Elsewhere places
-      that share neighbors have one, as in SciPy, where there are many places, and all cores solve them.
+    - With `neighbors` each place solves its own system on a GPU and under transformations. On the CPU, where
+      NumPy computes outside of them, places that share neighbors have one, as in SciPy, and all cores solve.
     - An interpolator is a pytree, an argument or a result of jit, vmap and scan. There a singular system
       gives nan, as it cannot raise.
     - Places that are sharded over devices are evaluated there, with all data on each.
@@ -237,7 +245,11 @@ class RBFInterpolator:
             return on_devices_of(self, x, layout)
         dtype = wider(self._dtype, x.dtype)
         columns = self._evaluated(x, dtype) if self._tree is None else self._evaluated_locally(x, dtype)
-        return from_columns(columns, self._shape, self._is_complex)
+        values = from_columns(columns, self._shape, self._is_complex)
+        if isinstance(values, np.ndarray):
+            with eagerly():
+                return placed_on_device_of_one((x, self.y, self._values), values)
+        return values
 
     @property
     def y(self) -> Array:
@@ -299,7 +311,9 @@ class RBFInterpolator:
 
     def _data(self) -> Data:
         mask = None
-        if self._count is not None:
+        if isinstance(self._count, int | np.integer):
+            mask = np.arange(len(self._values)) < self._count
+        elif self._count is not None:
             mask = jnp.arange(len(self._values), dtype=np.int32) < self._count
         return Data(self.y, self._values, self._smoothing, mask)
 
@@ -309,16 +323,27 @@ class RBFInterpolator:
     def _solved(self) -> Coefficients:
         """Return the coefficients of all data; raise where they are known not to exist."""
         data = self._data()
-        coefficients, singular = coefficients_of(data, self._epsilon, basis=self._basis, dtype=self._dtype)
+        on_host = in_memory(data, self._epsilon)
+        if on_host is None:
+            coefficients, singular = coefficients_of(
+                data, self._epsilon, basis=self._basis, dtype=self._dtype
+            )
+        else:
+            coefficients, singular = solve_on_host(*on_host, basis=self._basis, dtype=self._dtype)
+            coefficients = placed_on_device_of_one((self.y, self._values), coefficients)
         if not is_traced(singular) and singular:
             raise _singular(self._basis, data)
         return coefficients
 
-    def _evaluated(self, x: Array, dtype: np.dtype) -> Array:
-        """Return columns of values, by the coefficients of all data."""
-        return evaluate(self._data(), self._epsilon, self._coefficients, x, basis=self._basis, dtype=dtype)
+    def _evaluated(self, x: Array, dtype: np.dtype) -> Array | np.ndarray:
+        """Return columns of values, by the coefficients of all data; NumPy's if they are on the host."""
+        arrays = self._data(), self._epsilon, self._coefficients, x
+        on_host = in_memory(*arrays)
+        if on_host is None:
+            return evaluate(*arrays, basis=self._basis, dtype=dtype)
+        return evaluate_on_host(*on_host, basis=self._basis, dtype=dtype)
 
-    def _evaluated_locally(self, x: Array, dtype: np.dtype) -> Array:
+    def _evaluated_locally(self, x: Array, dtype: np.dtype) -> Array | np.ndarray:
         """Return columns of values, each place's by the system of its neighbors."""
         tree = self._tree
         queries = x
@@ -327,13 +352,18 @@ class RBFInterpolator:
         columns = list(range(1, self._neighbors + 1))  # a list keeps the axis of one neighbor, too
         _, rows = tree.query(queries, k=columns)
         data = self._data()
-        traced = any_traced(x, rows, self._epsilon, *jax.tree.leaves(data))
-        on_host = not traced and pays_on_host(self._basis, rows)
-        evaluate_neighbors = evaluate_on_host if on_host else evaluate_locally
-        values, singular = evaluate_neighbors(data, self._epsilon, rows, x, basis=self._basis, dtype=dtype)
-        if not is_traced(singular) and bool(jnp.any(singular)):
-            first_place = int(jnp.argmax(singular))
-            raise _singular(self._basis, data.rows(rows[first_place]))
+        arrays = data, self._epsilon, rows, x
+        on_host = None
+        if not in_a_trace() or are_many_places(self._basis, rows):  # in a program those of few are part of it
+            with eagerly():
+                on_host = in_memory(*arrays)
+        if on_host is None:
+            values, singular = evaluate_locally(*arrays, basis=self._basis, dtype=dtype)
+        else:
+            values, singular = evaluate_locally_on_host(*on_host, basis=self._basis, dtype=dtype)
+        if not is_traced(singular) and np.any(singular):
+            first_place = np.argmax(singular)
+            raise _singular(self._basis, data.rows(jnp, rows[first_place]))
         return values
 
     # --- pytree and pickle ----------------------------------------------------------------------------------
@@ -367,6 +397,11 @@ def _smoothing_of(smoothing, rows: int, dtype) -> Array:
     """Return the smoothing at each data point."""
     array = as_dtype(as_places(smoothing, "smoothing"), dtype)
     if array.ndim == 0:
+        host = None if is_traced(array) else memory_of(array)
+        if host is not None:
+            repeated = aligned_empty((rows,), host.dtype)
+            repeated[:] = host
+            return placed_on_device_of(array, repeated)
         with x64_for(dtype):
             return jnp.broadcast_to(array, (rows,))
     if array.shape != (rows,):
@@ -383,7 +418,7 @@ def _epsilon_of(epsilon, kernel: str, dtype) -> Array:
     array = as_dtype(as_places(epsilon, "epsilon"), dtype)
     if array.size != 1:
         raise TypeError(f"`epsilon` must be a number, got an array of shape {array.shape}")
-    return array.reshape(())
+    return in_shape(array, ())
 
 
 def _neighbor_count(neighbors: float, rows: int) -> int:
@@ -417,8 +452,8 @@ def _singular(basis: Basis, data: Data) -> np.linalg.LinAlgError:
     count = basis.monomial_count
     if count:
         with x64_for(data.points.dtype):
-            shift, scale = polynomial_domain(data)
-            monomials = np.asarray(basis.monomials((data.points - shift) / scale))
+            shift, scale = polynomial_domain(jnp, data)
+            monomials = np.asarray(basis.monomials(jnp, (data.points - shift) / scale))
         if data.mask is not None:
             monomials = monomials[np.asarray(data.mask)]
         rank = np.linalg.matrix_rank(monomials, rtol=rank_tolerance(monomials))

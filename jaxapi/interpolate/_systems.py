@@ -18,23 +18,28 @@ from .._core._typing import Array
 from ._basis import Basis, squared_distance
 from ._combination import combination, matmul, right_sides, saddle
 
-__all__ = ["Coefficients", "Data", "coefficients_of", "evaluate", "evaluate_locally", "evaluate_sets"]
-__all__ += ["polynomial_domain", "solve_sets"]
+__all__ = ["Coefficients", "Data", "coefficients_of", "evaluate", "evaluate_locally"]
+__all__ += ["polynomial_domain", "rank_tolerance"]
 
 _NUMBERS_AT_ONCE = 2**25  # of matrices that are held
 
 
 class Data(NamedTuple):
-    """What an interpolant goes through, or near."""
+    """What an interpolant goes through, or near: arrays of jax, or of NumPy on the host.
 
-    points: Array  # (k, m)
-    values: Array  # (k, columns), real
-    smoothing: Array  # (k,)
-    mask: Array | None  # (k,), which rows count; None: all do
+    There they may have an axis in front, of several interpolants.
+    """
 
-    def rows(self, rows) -> "Data":
+    points: Any  # (k, m)
+    values: Any  # (k, columns), real
+    smoothing: Any  # (k,)
+    mask: Any  # (k,), which rows count; None: all do
+
+    def rows(self, xp, rows) -> "Data":
         """Return some rows, of which those that do not exist do not count."""
-        mask = rows < self.points.shape[0]
+        count = self.points.shape[0]
+        mask = rows < count
+        rows = xp.minimum(rows, count - 1)
         if self.mask is not None:
             mask &= self.mask[rows]
         return Data(self.points[rows], self.values[rows], self.smoothing[rows], mask)
@@ -46,23 +51,23 @@ class Data(NamedTuple):
         smoothing = self.smoothing.astype(dtype)
         return Data(points, values, smoothing, self.mask)
 
-    def zeroed_outside_mask(self) -> "Data":
+    def zeroed_outside_mask(self, xp) -> "Data":
         """Return the data with zeros in rows that do not count."""
         if self.mask is None:
             return self
-        points = jnp.where(self.mask[:, None], self.points, 0)
-        values = jnp.where(self.mask[:, None], self.values, 0)
-        smoothing = jnp.where(self.mask, self.smoothing, 0)
+        points = xp.where(self.mask[..., None], self.points, 0)
+        values = xp.where(self.mask[..., None], self.values, 0)
+        smoothing = xp.where(self.mask, self.smoothing, 0)
         return Data(points, values, smoothing, self.mask)
 
 
 class Coefficients(NamedTuple):
     """What makes an interpolant of the basis; places are shifted and scaled for the monomials."""
 
-    shift: Array  # (m,)
-    scale: Array  # (m,)
-    kernels: Array  # (k, columns)
-    monomials: Array  # (monomials, columns)
+    shift: Any  # (m,)
+    scale: Any  # (m,)
+    kernels: Any  # (k, columns)
+    monomials: Any  # (monomials, columns)
 
     def singular(self, values) -> Array:
         """Tell whether finite values have coefficients that are not."""
@@ -90,22 +95,22 @@ class System(NamedTuple):
         return values * jnp.where(self.is_singular, jnp.nan, jnp.ones((), values.dtype))
 
 
-def polynomial_domain(data: Data) -> tuple[Array, Array]:
+def polynomial_domain(xp, data: Data) -> tuple[Any, Any]:
     """Return the shift and the scale that bring the points between -1 and 1 along each axis."""
     if data.mask is None:
-        lowest = jnp.min(data.points, axis=0)
-        highest = jnp.max(data.points, axis=0)
+        lowest = xp.min(data.points, axis=-2)
+        highest = xp.max(data.points, axis=-2)
     else:
-        mask = data.mask[:, None]
-        lowest = jnp.min(data.points, axis=0, where=mask, initial=jnp.inf)
-        highest = jnp.max(data.points, axis=0, where=mask, initial=-jnp.inf)
+        mask = data.mask[..., None]
+        lowest = xp.min(data.points, axis=-2, where=mask, initial=xp.inf)
+        highest = xp.max(data.points, axis=-2, where=mask, initial=-xp.inf)
     scale = (highest - lowest) / 2
-    return (highest + lowest) / 2, jnp.where(scale == 0, 1, scale)
+    return (highest + lowest) / 2, xp.where(scale == 0, 1, scale)
 
 
 def system_of(basis: Basis, epsilon, data: Data) -> System:
     """Return the equations of data that are finite; in those that do not count coefficients are 0."""
-    shift, scale = lax.stop_gradient(polynomial_domain(data))
+    shift, scale = lax.stop_gradient(polynomial_domain(jnp, data))
     on_diagonal = np.eye(len(data.points), dtype=bool)
     squared = squared_distance(data.points[:, None], data.points, epsilon)
     # Points that coincide without smoothing make the matrix singular, which rounding may hide.
@@ -114,7 +119,7 @@ def system_of(basis: Basis, epsilon, data: Data) -> System:
         exact &= data.mask
     coincide = jnp.any((squared == 0) & ~on_diagonal & exact[:, None] & exact)
     kernels = basis.kernel_of(squared)
-    monomials = basis.monomials((data.points - shift) / scale)
+    monomials = basis.monomials(jnp, (data.points - shift) / scale)
     if data.mask is not None:
         kernels = jnp.where(data.mask[:, None] & data.mask, kernels, 0)
         monomials = jnp.where(data.mask[:, None], monomials, 0)
@@ -151,7 +156,7 @@ def rank_tolerance(monomials) -> float:
 
     In float32 it does not grow with the number of points, which would refuse thousands in a narrow band.
     """
-    rows, count = monomials.shape
+    rows, count = monomials.shape[-2:]
     most_rows = rows if monomials.dtype == np.float64 else 8 * count
     return max(8 * count, most_rows) * float(jnp.finfo(monomials.dtype).eps)
 
@@ -171,7 +176,7 @@ def _largest(x):
 
 def solve(basis: Basis, epsilon, data: Data) -> Coefficients:
     """Return the coefficients; nan in the columns that have none."""
-    data = data.zeroed_outside_mask()
+    data = data.zeroed_outside_mask(jnp)
     system = system_of(basis, epsilon, data)
     solution = jnp.linalg.solve(system.matrix(), right_sides(data.values, basis.monomial_count))
     solution = jnp.where(jnp.isfinite(solution).all(axis=0), system.nan_if_singular(solution), jnp.nan)
@@ -182,7 +187,7 @@ def solve(basis: Basis, epsilon, data: Data) -> Coefficients:
 def value_at(basis: Basis, epsilon, points, coefficients: Coefficients, x):
     """Return the interpolant (columns,) at one place (m,)."""
     kernels = basis.kernel_values(x, points, epsilon)
-    monomials = basis.monomials((x - coefficients.shift) / coefficients.scale)
+    monomials = basis.monomials(jnp, (x - coefficients.shift) / coefficients.scale)
     return _product(kernels, coefficients.kernels) + _product(monomials, coefficients.monomials)
 
 
@@ -226,7 +231,7 @@ def coefficients_of(data: Data, epsilon, *, basis: Basis, dtype) -> tuple[Coeffi
     data = data.astype(dtype)
     epsilon = epsilon.astype(dtype)
     coefficients = solve(basis, epsilon, data)
-    return coefficients, coefficients.singular(data.zeroed_outside_mask().values)
+    return coefficients, coefficients.singular(data.zeroed_outside_mask(jnp).values)
 
 
 @_program
@@ -234,7 +239,7 @@ def evaluate(data: Data, epsilon, coefficients: Coefficients, x, *, basis: Basis
     """Return the interpolant of all data (q, columns) at places (q, m)."""
     data = data.astype(dtype)
     epsilon = epsilon.astype(dtype)
-    points = data.zeroed_outside_mask().points
+    points = data.zeroed_outside_mask(jnp).points
     coefficients = jax.tree.map(lambda array: array.astype(dtype), coefficients)
 
     def at(x):
@@ -251,10 +256,10 @@ def evaluate_locally(data: Data, epsilon, rows, x, *, basis: Basis, dtype):
 
     def at(rows_and_x):
         rows, x = rows_and_x
-        near = data.rows(rows).zeroed_outside_mask()
+        near = data.rows(jnp, rows).zeroed_outside_mask(jnp)
         system = system_of(basis, epsilon, near)
         kernels_at_x = jnp.where(near.mask, basis.kernel_values(x, near.points, epsilon), 0) / system.unit
-        monomials_at_x = basis.monomials((x - system.shift) / system.scale)
+        monomials_at_x = basis.monomials(jnp, (x - system.shift) / system.scale)
         value = combination(system.kernels, system.monomials, kernels_at_x, monomials_at_x, near.values)
         value = system.nan_if_singular(value)
         is_given_finite = jnp.isfinite(near.values).all() & jnp.isfinite(x).all()
@@ -263,39 +268,6 @@ def evaluate_locally(data: Data, epsilon, rows, x, *, basis: Basis, dtype):
 
     size = rows.shape[1] + basis.monomial_count
     return _in_pieces(at, (rows, x.astype(dtype)), size * size)
-
-
-class SolvedSets(NamedTuple):
-    """The interpolants of sets of neighbors."""
-
-    points: Array  # (sets, k, m)
-    coefficients: Coefficients  # each array with an axis (sets,) in front
-    singular: Array  # (sets,)
-
-
-@_program
-def solve_sets(data: Data, epsilon, rows, *, basis: Basis, dtype) -> SolvedSets:
-    """Return the interpolants of sets of neighbors, whose rows are (sets, k)."""
-    epsilon = epsilon.astype(dtype)
-
-    def solved(rows):
-        near = data.rows(rows).astype(dtype).zeroed_outside_mask()
-        coefficients = solve(basis, epsilon, near)
-        return SolvedSets(near.points, coefficients, coefficients.singular(near.values))
-
-    return jax.vmap(solved)(rows)
-
-
-@_program
-def evaluate_sets(solved: SolvedSets, epsilon, set_of_place, x, *, basis: Basis, dtype):
-    """Return at each place (q, m) the interpolant of its set (q,)."""
-    epsilon = epsilon.astype(dtype)
-
-    def at(index, x):
-        interpolant = jax.tree.map(lambda array: array[index], solved)
-        return value_at(basis, epsilon, interpolant.points, interpolant.coefficients, x)
-
-    return jax.vmap(at)(set_of_place, x.astype(dtype))
 
 
 def _in_pieces(function, places, numbers_of_place: int):

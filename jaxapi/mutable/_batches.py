@@ -39,6 +39,7 @@ import os
 import sys
 import threading
 import types
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -65,6 +66,7 @@ __all__ += [
     "line_of",
     "line_program_of",
     "note_reader",
+    "number_in",
     "of_rows",
     "run_all",
     "run_readers",
@@ -472,20 +474,21 @@ class _Batch:
     # Operands: what there is to know comes first, and nothing is kept for a call that is no line
 
     def _known_operands(self, args: Sequence[Any]) -> Any:
-        """Return the kinds of arguments, and of each what a line has for it, or None if it is new.
+        """Return the kinds of arguments, and of each what a line has for it.
 
-        The kind of a Python number is its class. Where the arguments cannot be those of a line, what `record`
-        returns is returned.
+        That is None for what is new, and `_LENT` for what others have, for which no line waits. The kind of a
+        Python number is its class. Where the arguments cannot be those of a line, what `record` returns is
+        returned.
         """
         if not self._lines:
             self.device = None
             self._is_bound = False
         kinds: list[Any] = []
-        operands: list[Operand | None] = []
+        operands: list[Any] = []
         has_arrays = False
         for x in args:
             of = type(x)
-            operand: Operand | None = None
+            operand: Any = None
             if of is Pending and (batch := x.batch) is not None:
                 if batch is not self:
                     return _RUN_OTHERS
@@ -509,6 +512,8 @@ class _Batch:
                 elif is_jax_array(value):
                     has_arrays = True
                     kind = self._kind_of_array(value)
+                    if id(value) in _lent:
+                        operand = _LENT
                 else:
                     kind = self._kind_of_host_memory(value)
                 if kind is None or kind is _RUN_FIRST:
@@ -520,7 +525,7 @@ class _Batch:
         return kinds, operands
 
     def _kind_of_array(self, array: jax.Array) -> Any:
-        if is_traced(array) or id(array) in _lent:  # of a transformation that has ended, which JAX refuses
+        if is_traced(array):  # of a transformation that has ended, which JAX refuses
             return None
         sharding = array.sharding
         if not isinstance(sharding, jax.sharding.SingleDeviceSharding):
@@ -589,30 +594,31 @@ class _Batch:
         self._known[id(x)] = number, kind
         return number
 
-    def _ends_before(self, statement: tuple[int, int, int]) -> bool:
-        """Whether a loop's next round begins with a statement, or enough is waiting.
+    def _ends_before(self, statement: tuple[int, int, int], number: int) -> bool:
+        """Whether a loop's next round begins with a statement, or enough is waiting: so many lines.
 
         A round begins with the statement that is the first one to come again. Others do not end a batch, or
         a loop would have batches that begin at each of its statements.
         """
-        if len(self._lines) >= _LONGEST or self._bytes > _MOST_BYTES:
+        if number >= _LONGEST or self._bytes > _MOST_BYTES:
             return True
         if self._first_repeated is None and statement in self._statements:
             self._first_repeated = statement
-        self._is_round = statement == self._first_repeated and len(self._lines) >= _SHORTEST
+        self._is_round = statement == self._first_repeated and number >= _SHORTEST
         return self._is_round
 
     def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
-        if program.starts_at_once:
+        if program.starts_at_once or _LENT in operands:
             return self._run_now(program, args)
         code, instruction = _code_and_instruction(sys._getframe(1))
-        if not self._lines:
+        number = len(self._lines.programs)
+        if not number:
             asked = _asked_at_once.get(_place_of(code, instruction))
             if asked is not None and asked.runs():
                 return self._run_now(program, args)
         statement = (id(code), instruction, id(program))  # a call may make several lines
-        if not self.is_open or self._ends_before(statement):
+        if not self.is_open or self._ends_before(statement, number):
             return _RUN_FIRST
         self._statements[statement] = code
         self._bytes += program.nbytes
@@ -620,7 +626,6 @@ class _Batch:
             for i, operand in enumerate(operands):
                 if operand is None:
                     operands[i] = self._kept(args[i], program.operand_kinds[i])
-        number = len(self._lines)
         if program.is_one:
             results = [Pending(program.kinds[0], self, (number, 0))]
         else:
@@ -765,10 +770,34 @@ def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
         elif type(x) in _NUMBERS and not kind.weak_type:
             is_held = type(x) is float and kind.dtype is _FLOAT64
             if not is_held:
-                np.asarray(x, kind.dtype)
+                number_in(kind.dtype, x)
+
+
+def number_in(dtype: np.dtype, number: complex) -> np.ndarray:
+    """Return a Python number in a dtype, with NumPy's error, or its warning of the user's statement."""
+    with np.errstate(over="ignore"):
+        value = np.asarray(number, dtype)
+    is_finite = type(number) is int or not np.isinf(number)
+    overflows = value.dtype.kind in "fc" and np.isinf(value) and is_finite
+    if overflows and np.geterr()["over"] == "warn":
+        warnings.warn("overflow encountered in cast", RuntimeWarning, stacklevel=_frames_of_ours())
+    elif overflows:
+        np.asarray(number, dtype)  # in the mode that the user chose
+    return value
+
+
+def _frames_of_ours() -> int:
+    """Return how many frames of ours there are between the caller of this function and the user's program."""
+    frame = sys._getframe(1)
+    count = 1
+    while frame.f_back is not None and _is_ours(frame.f_globals):
+        frame = frame.f_back
+        count += 1
+    return count
 
 
 _FLOAT64 = np.dtype(np.float64)
+_LENT = object()
 _RUN_FIRST = object()
 _RUN_OTHERS = object()
 _AS_IT_IS = contextlib.nullcontext()

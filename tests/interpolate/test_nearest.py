@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.interpolate
+from compilations import no_compilation
 
 import jaxapi as xp
 from jaxapi.interpolate import NearestNDInterpolator
@@ -150,3 +151,11 @@ def test_a_cell_is_rescaled_with_the_points():
     vectors = (x[:, None] + images - places[:, None, None]) / np.ptp(x, axis=0)
     distances = np.linalg.norm(vectors, axis=-1).min(axis=-1)
     np.testing.assert_array_equal(nearest(places), distances.argmin(axis=1))
+
+
+def test_nothing_is_compiled_outside_of_transformations():
+    rng = np.random.default_rng(9)
+    x, values, places = rng.random((53, 3)), rng.random((53, 2)), rng.random((37, 3))
+    with no_compilation():
+        found = NearestNDInterpolator(x, values, rescale=True)(*places.T)
+    np.testing.assert_array_equal(found, SCIPYS(x, values, rescale=True)(*places.T))

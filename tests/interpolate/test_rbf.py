@@ -118,7 +118,7 @@ def small_pieces(monkeypatch):
     """Make pieces of some dozens of places."""
     monkeypatch.setattr(_systems, "_NUMBERS_AT_ONCE", 20_000)
     monkeypatch.setattr(_host, "_NUMBERS_IN_CACHE", 20_000)
-    monkeypatch.setattr(_host, "_PLACES", 500)
+    monkeypatch.setattr(_host, "_KERNELS_IN_CACHE", 500)
 
 
 @pytest.mark.thorough
@@ -166,6 +166,32 @@ def test_neighborhoods_that_repeat(small_pieces, x64, neighbors):
     for columns in (0, 1):
         f = RBFInterpolator(y, d.real[:, :columns], neighbors)
         compare(f(x), SCIPYS(y, d.real[:, :columns], neighbors)(x), 1e-9)
+
+
+def test_nothing_is_compiled_outside_of_transformations():
+    rng = np.random.default_rng(25)
+    y, x = grid(2, rng, 57), rng.random((43, 2))
+    d = np.sin(y[:, 0])
+    for neighbors in (None, 11):
+        for dtype in (np.float32, np.float64):
+            points, values, places = (array.astype(dtype) for array in (y, d, x))
+            with no_compilation():
+                found = RBFInterpolator(points, values, neighbors, smoothing=0.1, n=50)(places)
+            compare(found, SCIPYS(y[:50], d[:50], neighbors, smoothing=0.1)(x), 1e-4)
+
+
+@pytest.mark.daily
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_values_in_programs(kernel):
+    """They are those of the host, where NumPy computes: of complex values, and of some of the rows."""
+    rng = np.random.default_rng(26)
+    y, x = grid(2, rng, 40), rng.random((31, 2))
+    d = rng.random(40) + 1j * rng.random(40)
+    for neighbors in (None, 14):
+        f = RBFInterpolator(y, d, neighbors, kernel=kernel, epsilon=5.0, n=37)
+        with jax.enable_x64(True):
+            in_program = jax.jit(lambda f, x: f(x))(f, xp.asarray(x))
+        np.testing.assert_allclose(in_program, f(x), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.daily

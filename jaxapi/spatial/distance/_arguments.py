@@ -11,7 +11,7 @@ import numpy as np
 from ..._core._dtypes import promoted_dtype, x64_for
 from ..._core._programs import any_traced, compiled
 from ..._core._typing import Array, ArrayLike
-from ..._interop import as_array, memory_of
+from ..._interop import as_array, may_stay_numpys, memory_of
 from .._arguments import real_number
 from ._metric import Metric, Parameters
 from ._metrics import METRICS, UserMetric
@@ -20,9 +20,14 @@ __all__ = ["as_numbers", "as_vectors", "computed", "pair_of_rows", "with_paramet
 
 
 def as_numbers(x: ArrayLike) -> Array:
-    """Return anything array-like as an array of real numbers, lists with NumPy's dtypes."""
+    """Return anything array-like as an array of real numbers, lists with NumPy's dtypes.
+
+    Where the host computes, an array of NumPy's is passed on as it is.
+    """
     if isinstance(x, list | tuple | int | float) and not any_traced(*jax.tree.leaves(x)):
         x = np.asarray(x)
+    if may_stay_numpys(x):
+        return x  # type: ignore[return-value]
     x = as_array(x)
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         raise TypeError("distances take real numbers, got complex ones: stack real and imaginary parts")
@@ -39,10 +44,17 @@ def as_vectors(u: ArrayLike, v: ArrayLike, axis: int = -1) -> tuple[Array, Array
     u, v, dtype = _with_dtype(u, v)
     if u.ndim == 0 or v.ndim == 0:
         raise ValueError("Input vector should be 1-D.")
-    u, v = (x if axis in (-1, x.ndim - 1) else jnp.moveaxis(x, axis, -1) for x in (u, v))
+    if axis != -1:
+        u, v = (_with_last_axis(x, axis) for x in (u, v))
     if u.shape[-1] != v.shape[-1]:
         raise ValueError(f"The 1d arrays must have equal lengths, got {u.shape[-1]} and {v.shape[-1]}.")
     return u, v, dtype
+
+
+def _with_last_axis(x: Array, axis: int) -> Array:
+    if isinstance(x, np.ndarray):
+        return np.moveaxis(x, axis, -1)
+    return x if axis == x.ndim - 1 else jnp.moveaxis(x, axis, -1)
 
 
 def pair_of_rows(XA: ArrayLike, XB: ArrayLike) -> tuple[Array, Array, np.dtype]:
@@ -123,7 +135,7 @@ def _is_array(x: Any) -> bool:
 def _array(x: ArrayLike, dtype: np.dtype) -> Array:
     """Return an option as an array to compute with; in the host's memory it stays NumPy's."""
     x = as_numbers(x)
-    host = memory_of(x)
+    host = x if isinstance(x, np.ndarray) else memory_of(x)
     if host is not None:
         return host.astype(working_dtype(dtype))  # type: ignore[return-value]
     with x64_for(working_dtype(dtype)):
@@ -174,6 +186,11 @@ def _refuse_negative(given: Any, rule: str) -> None:
         raise ValueError(f"{rule}, got {least}")
 
 
+def _as_argument(x: Any) -> Any:
+    """Return an argument of a program, which reads memory of NumPy's later than this call returns."""
+    return as_array(x, copy=True) if isinstance(x, np.ndarray) else x
+
+
 def computed(*static: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function whose first argument is a dtype; its 64-bit arrays stay whole with x64 off, too."""
 
@@ -181,6 +198,7 @@ def computed(*static: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         run = compiled(function, static_argnums=(0, *static))
 
         def call(dtype: np.dtype, *args: Any) -> Any:
+            args = jax.tree.map(_as_argument, args)
             wide = [x.dtype for x in jax.tree.leaves(args) if isinstance(x, np.ndarray | jax.Array)]
             with x64_for(dtype, *wide):
                 return run(dtype, *args)

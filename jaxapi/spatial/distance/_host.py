@@ -5,16 +5,14 @@ vanishes. Other numbers, NaN and infinity, and batches of rows are left to the p
 are so many distances that compiling those programs pays.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 import scipy
 
-from ..._core._programs import is_traced
 from ..._core._typing import Array
-from ..._interop import aligned_empty, memory_of, placed_on_device_of
+from ..._interop import aligned_empty, all_in_memory, memory_of, placed_on_device_of_one
 from .._scipy._ckdtree import ckdtree
 from ._metric import Metric, Parameters
 from ._metrics import BooleanMetric, UserMetric
@@ -86,7 +84,7 @@ def _on_host(
 ) -> Array | None:
     if isinstance(metric, UserMetric) or dtype.itemsize < 4:
         return None
-    arrays = _all_in_memory(given)
+    arrays = all_in_memory(given)
     if arrays is None:
         return None
     is_matrix = bool(shape)
@@ -102,7 +100,7 @@ def _on_host(
             wide = distances
             distances = aligned_empty(wide.shape, dtype)
             np.copyto(distances, wide, casting="same_kind")
-    return _placed(given, distances.reshape(shape))
+    return placed_on_device_of_one(given, distances.reshape(shape))
 
 
 def _rows(
@@ -136,24 +134,6 @@ def _rows(
     return _Rows(arrays[0], arrays[-1], weights, parameters, float(np.finfo(dtype).eps))
 
 
-def _all_in_memory(arrays: Sequence[Array]) -> list[np.ndarray] | None:
-    """Return the memory of arrays; None if one is not on the CPU, or they were put on several devices."""
-    if len({x.sharding for x in arrays if isinstance(x, jax.Array) and not is_traced(x) and x.committed}) > 1:
-        return None
-    in_memory = []
-    for x in arrays:
-        host = memory_of(x)
-        if host is None:
-            return None
-        in_memory.append(host)
-    return in_memory
-
-
-def _placed(arrays: Sequence[Array], result: np.ndarray) -> Array:
-    """Return a result on the device that one of the arrays was put on, else on the default one."""
-    return placed_on_device_of(next((x for x in arrays if x.committed), arrays[0]), result)
-
-
 def _in_memory(x: Any) -> np.ndarray | None:
     """Return the memory of a parameter, which may be NumPy's array; None if it is not on the CPU."""
     return x if isinstance(x, np.ndarray) else memory_of(x)
@@ -170,7 +150,7 @@ def _is_in_range(x: np.ndarray) -> bool:
 
 def are_finite(x: Any) -> bool | None:
     """Return whether all numbers of a concrete array are finite; None if they are not on the CPU."""
-    x = memory_of(x)
+    x = _in_memory(x)
     return None if x is None else bool(np.isfinite(x).all())
 
 
@@ -377,7 +357,7 @@ _METRICS |= {
 
 def farthest_on_host(dtype: np.dtype, u: Array, v: Array) -> tuple[Array, Array, Array] | None:
     """Return what `directed_hausdorff` does of two arrays of rows, or None."""
-    arrays = _all_in_memory((u, v))
+    arrays = all_in_memory((u, v))
     if arrays is None or u.ndim != 2 or v.ndim != 2 or dtype.itemsize < 4 or u.shape[1] == 0:
         return None
     is_many = u.shape[1] > _FEW_COLUMNS and len(u) * len(v) * u.shape[1] > _MOST_TERMS
@@ -388,8 +368,8 @@ def farthest_on_host(dtype: np.dtype, u: Array, v: Array) -> tuple[Array, Array,
         i = int(np.argmax(_nearest(a, b).astype(dtype)))
         of_row = scipy.spatial.distance.cdist(a[i : i + 1], b)[0].astype(dtype)
     j = int(np.argmin(of_row))
-    of_pair = of_row[j], np.int32(i), np.int32(j)
-    distance, row, nearest_row = (_placed((u, v), np.asarray(x)) for x in of_pair)
+    of_pair = np.asarray(of_row[j]), np.asarray(i, np.int32), np.asarray(j, np.int32)
+    distance, row, nearest_row = placed_on_device_of_one((u, v), of_pair)
     return distance, row, nearest_row
 
 
