@@ -35,6 +35,7 @@ ORDERS = (1, 2, np.inf)  # p for which SciPy's results do not depend on how it c
 FLOAT64 = np.dtype(np.float64)
 MOST_WORK = 1 << 20  # in pairs and rounds, which takes less time than SciPy does
 PAIRS_AT_ONCE = 1 << 18  # whose distances are held in memory
+_MOST_IN_A_ROW = 16  # neighbors that a program finds one after another without a loop
 
 
 def compares_sooner(search: Search | None, m: int, pair_count: int, k: int = 0) -> bool:
@@ -304,44 +305,71 @@ def _counts(compared: ComparedPoints, x, farthest_power, *, search: Search):
 def _least(distances, n, k: int):
     """Return the `k` least distances (n, q) of each query and their rows, both (q, k), by distance and row.
 
-    One after another: for few of them that takes less than to sort all. The search ends where no query has
-    more of them. Rows are numbers of float64: XLA compiles the least of integers for longer.
+    One after another: for few of them that takes less than to sort all.
     """
-    query_count = distances.shape[1]
-    rows = lax.broadcasted_iota(FLOAT64, distances.shape, 0)
+    find = _few_least if 0 < k <= _MOST_IN_A_ROW else _least_in_a_loop
+    found_distances, found_rows = find(distances, n, k)
+    return _as_float32(found_distances).T, found_rows.T
 
-    def least_of(remaining):
-        distance = remaining.min(axis=0)
-        row = jnp.where(remaining == distance[None], rows, jnp.inf).min(axis=0)
-        return jnp.stack([distance, row])
+
+def _few_least(distances, n, k: int):
+    """Return the least distances and their rows, (k, q) each; XLA compiles a loop for twice as long.
+
+    Rows are float64 until they are found: so is their least, and one of integers takes longer to compile.
+    """
+    rows = lax.broadcasted_iota(FLOAT64, distances.shape, 0)
+    found_distances = []
+    found_rows = []
+    for _ in range(k):
+        distance = distances.min(axis=0)
+        row = jnp.where(distances == distance[None], rows, jnp.inf).min(axis=0)
+        distances = jnp.where(rows == row[None], jnp.inf, distances)
+        found_distances.append(distance)
+        found_rows.append(jnp.where(distance < jnp.inf, row.astype(jnp.int32), n))
+    return jnp.stack(found_distances), jnp.stack(found_rows)
+
+
+def _least_in_a_loop(distances, n, k: int):
+    """Return the least distances and their rows, (k, q) each; it ends where no query has more of them."""
+    point_count, query_count = distances.shape
+    rows = lax.broadcasted_iota(jnp.int32, (point_count, 1), 0)
+
+    def next_of(last_distance, last_row):
+        is_tied = distances == last_distance[None]
+        is_after = (distances > last_distance[None]) | (is_tied & (rows > last_row[None]))
+        distance = jnp.where(is_after, distances, jnp.inf).min(axis=0)
+        row = jnp.where(is_after & (distances == distance[None]), rows, point_count).min(axis=0)
+        return distance, jnp.where(distance < jnp.inf, row, n)
 
     class State(NamedTuple):
         found_count: Array
-        found: Array  # (k, 2, q), distances and rows
-        remaining: Array  # (n, q) distances; inf where they are found
-        least: Array  # distance of any query
+        distances: Array  # (k, q)
+        rows: Array  # (k, q)
+        last_distance: Array  # (q,)
+        last_row: Array  # (q,)
 
     def has_more(state: State):
-        return (state.found_count < k) & (state.least < jnp.inf)
+        return (state.found_count < k) & (state.last_distance < jnp.inf).any()
 
     def find_next(state: State):
-        distance, row = nearest = least_of(state.remaining)
+        distance, row = next_of(state.last_distance, state.last_row)
         return State(
             state.found_count + 1,
-            lax.dynamic_update_index_in_dim(state.found, nearest, state.found_count, 0),
-            jnp.where(rows == row[None], jnp.inf, state.remaining),
-            distance.min(),
+            state.distances.at[state.found_count].set(distance),
+            state.rows.at[state.found_count].set(row),
+            distance,
+            row,
         )
 
-    if k == 1:
-        found = least_of(distances)[None]
-    else:
-        none_found = jnp.full((k, 2, query_count), jnp.inf, FLOAT64)
-        start = State(jnp.int32(0), none_found, distances, jnp.zeros((), FLOAT64))
-        found = lax.while_loop(has_more, find_next, varying_like(start, distances)).found
-    found_distances, found_rows = found[:, 0], found[:, 1]
-    found_rows = jnp.where(found_distances < jnp.inf, found_rows.astype(jnp.int32), n)
-    return _as_float32(found_distances).T, found_rows.T
+    start = State(
+        jnp.int32(0),
+        jnp.full((k, query_count), jnp.inf, FLOAT64),
+        jnp.full((k, query_count), n),
+        jnp.full(query_count, -1.0, FLOAT64),
+        jnp.full(query_count, -1, jnp.int32),
+    )
+    end = lax.while_loop(has_more, find_next, varying_like(start, distances))
+    return end.distances, end.rows
 
 
 def _edges(compared: ComparedPoints, farthest_power, *, search: Search, relation: Relation, size: int):
