@@ -41,7 +41,6 @@ from ._batches import (
     LineProgram,
     Pending,
     attempt_by_kinds,
-    is_asked_at_once,
     is_recording,
     lend,
     note_reader,
@@ -447,7 +446,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                 else:
                     in_place_of_numpy(host, operand)
                 return self
-        if is_recording() and not is_asked_at_once() and self._changes_by_line(other, by):
+        if is_recording() and self._changes_by_line(other, by):
             return self
         with mode_of(self._module):
             return _changed_by_jax(self, other, by)
@@ -1141,10 +1140,10 @@ class Array(Storage):
             return False
         with owner._lock:  # from reading the part until it is written
             changed = _line_of_operator(self, other, by, False, self._module)
-            if changed is None or changed.dtype != self.dtype or changed.shape != self.shape:
+            new = None if changed is None else changed._held()
+            if new is None or new.value.dtype != owner._kept.dtype or new.shape != part.shape:
                 return False
-            new = changed._held()
-            return new is not None and self._puts_line(owner, part, new)
+            return self._puts_line(owner, part, new)
 
     def _read(self, keys: tuple, position: list[int] | None) -> Any:
         """Return an element, or what a key with arrays selects."""
@@ -1164,7 +1163,7 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
-        elif is_recording() and not is_asked_at_once() and self._writes_line(key, value):
+        elif is_recording() and self._writes_line(key, value):
             return
         with mode_of(self._module):
             self._write_by_jax(key, value)

@@ -22,6 +22,7 @@ from ._batches import (
     Pending,
     concrete,
     is_asked_at_once,
+    is_lent,
     is_recording,
     lend,
     recorded,
@@ -397,7 +398,9 @@ class Storage:
         with self._lock:
             held = self._held()
             holder: Any = self if self._buffer is None else self._buffer
-            if held is None or holder._shared:
+            if held is None:
+                return False
+            if holder._shared and not is_lent(lend(held.value)):  # else the line runs now, in new memory
                 return False
             new = line_of(held.value, held.rows, *args)
             if new is None:

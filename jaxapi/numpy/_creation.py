@@ -17,7 +17,7 @@ from .._core._errors import refuse_traced
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap, wrap_rows
-from ..mutable._batches import is_recording
+from ..mutable._batches import is_recording, number_in
 from ..mutable._capacity._rows import Rows, counted_rows, filled_memory, filled_rows
 from ..mutable._faces import mode_of
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
@@ -266,6 +266,8 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
         new = _full_of_number(_shape(shape), fill_value, dtype)
         if new is not None:
             return new
+    if dtype is None and type(fill_value) is int and np.asarray(fill_value).dtype.kind == "u":
+        dtype = np.uint64  # which holds more than int64
     if not isinstance(fill_value, Array):
         fill_value = asarray(fill_value, dtype if type(fill_value) is int else None)
     new = empty(shape, fill_value.dtype if dtype is None else dtype, device=device)
@@ -279,11 +281,10 @@ _KINDS_OF_NUMBERS = {bool: "b", int: "iufc", float: "fc"}
 
 def _full_of_number(lengths, number, dtype):
     """Return an array of a number, which may be pending; None where it is cast, or refused."""
-    dtype = resolve_dtype(type(number) if dtype is None else dtype)
+    dtype = np.asarray(number).dtype if dtype is None else resolve_dtype(dtype)
     if dtype.kind not in _KINDS_OF_NUMBERS[type(number)] or not _are_lengths(lengths):
         return None
-    with np.errstate(over="ignore"):  # as of a number that float32 has as infinity
-        value = np.asarray(number, dtype)
+    value = number_in(dtype, number)
     rows = filled_rows(lengths, dtype, value)
     if rows is not None:
         return wrap_rows(rows, NUMPY)

@@ -1,7 +1,10 @@
 """Statements that wait: the bits of each alone, NumPy's values, and errors, threads, interrupts."""
 
+import operator
+import subprocess
 import sys
 import threading
+import warnings
 import weakref
 
 import jax
@@ -496,7 +499,8 @@ def numbers_that_are_full(np):
 def test_full_has_numpys_values_and_errors():
     with np.errstate(over="ignore"):
         wanted = numbers_that_are_full(np)
-    for array, host in zip(numbers_that_are_full(jaxapi.numpy), wanted, strict=True):
+        made = numbers_that_are_full(jaxapi.numpy)
+    for array, host in zip(made, wanted, strict=True):
         assert (array.dtype, array.shape) == (host.dtype, host.shape)
         np.testing.assert_array_equal(np.asarray(array), host)
         np.testing.assert_array_equal(np.signbit(np.asarray(array).real), np.signbit(host.real))
@@ -644,6 +648,34 @@ def test_what_waits_runs_once_and_together(monkeypatch):
     assert len(runs) == 1
 
 
+AUDITED = """
+import sys
+import numpy as np
+import jaxapi.numpy
+from jaxapi.mutable import _batches, _host_way
+
+_host_way.set_on(False)
+events = []
+sys.addaudithook(lambda event, args: events.append(event))
+x = jaxapi.numpy.asarray(np.arange(40.0))
+for _ in range(4):
+    for _ in range(20):
+        before = len(events)
+        y = x[1:] + 2 * x[:-1]
+        y[1:-1] = y[2:]
+        few = len(events) - before
+    _batches.run_all()
+assert few <= 3 * 2 + 2, events[-few:]  # three lines, of each the frame and its code
+"""
+
+
+@pytest.mark.thorough
+def test_audit_hooks_hear_little_of_a_line():
+    """A hook, as filelock has one, takes as long as the rest of a line if it is called for each `id`."""
+    done = subprocess.run([sys.executable, "-c", AUDITED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_statement_whose_value_is_asked_for_at_once_runs_at_once():
     x = jaxapi.numpy.asarray(np.arange(3.0))
     waited = []
@@ -654,6 +686,34 @@ def test_a_statement_whose_value_is_asked_for_at_once_runs_at_once():
         assert z.tolist() == [1, 3, 5]
     assert waited[0] == (True, True)
     assert waited[-1] == (False, False)
+
+
+WRITES = {
+    "row of rows": lambda x: x.__setitem__(slice(1, -1), x[2:]),
+    "number where": lambda x: x.__setitem__(x > 3, 0),
+    "element": lambda x: x.__setitem__(3, 1.5),
+    "number to rows": lambda x: x.__setitem__(slice(2, 19), 1.5),
+    "sum with a part": lambda x: operator.iadd(x[1:-1], x[2:]),
+}
+
+
+@pytest.mark.parametrize("size", [7, 41])  # of which the second one has room
+@pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
+def test_a_write_to_what_was_handed_out_runs_by_the_program_of_its_line(way, write, size):
+    x = mutable.asarray(np.arange(float(size)))
+    expected = np.arange(float(size))
+    write(x)
+    write(expected)
+    handed_out = np.asarray(x)
+    np.testing.assert_array_equal(handed_out, expected)
+    with no_compilation():
+        for _ in range(4):  # some wait, and some run at once
+            write(x)
+            before = expected.copy()
+            write(expected)
+            np.testing.assert_array_equal(handed_out, before)
+            handed_out = np.asarray(x)
+            np.testing.assert_array_equal(handed_out, expected)
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
@@ -675,6 +735,36 @@ def test_modes_in_which_statements_run(is_asked):
         assert np.asarray(statement(5.5)).tolist() == [[5.5, 6.5, 7.5]] * 2
     with pytest.warns(RuntimeWarning, match="overflow"):
         np.asarray(statement(1e300))
+
+
+OVERFLOWS = {
+    "x * number": lambda x: x * 1e300,
+    "part = number": lambda x: x.__setitem__(slice(1, None), 1e300),
+    "element = number": lambda x: x.__setitem__(0, 1e300),
+    "where = number": lambda x: x.__setitem__(x > 0, 1e300),
+    "full": lambda x: jaxapi.numpy.full(3, 1e300, dtype=x.dtype),
+}
+
+
+@pytest.mark.parametrize("statement", OVERFLOWS.values(), ids=list(OVERFLOWS))
+def test_a_number_that_overflows_warns_at_its_statement(way, statement):
+    x = jaxapi.numpy.asarray(np.arange(3), dtype="float32")
+    with pytest.warns(RuntimeWarning, match="overflow encountered in cast") as caught:
+        statement(x)
+    assert [warning.filename for warning in caught] == [__file__]
+    with np.errstate(over="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        statement(x)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow"):
+        statement(x)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_full_of_more_than_int64_holds(way, waits):
+    with jaxapi.numpy.deferred(waits):
+        made = jaxapi.numpy.full(3, 2**63)
+        assert made.dtype == np.uint64
+        assert made.tolist() == [2**63] * 3
 
 
 def test_a_loop_waits_whose_last_values_are_asked_for():

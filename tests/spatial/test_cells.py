@@ -674,6 +674,35 @@ def test_queries_so_far_above_a_slab_that_no_image_is_searched():
             tree.query_radius(points, 1e5)
 
 
+@pytest.mark.thorough("lax")
+@pytest.mark.parametrize("has_clouds", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("periodic", [(True, True, False), (True, False)])
+def test_queries_from_which_rounding_hides_that_images_differ(periodic, engine, has_clouds):
+    """Far off the plane of the cell: the nearest points of one cell are not the nearest of all images."""
+    m = len(periodic)
+    rng = np.random.default_rng(m)
+    points = rng.random((7, m))
+    cell = np.eye(m) + 0.3 * np.tril(rng.random((m, m)), -1)
+    shifts = np.array(list(itertools.product(*(range(-6, 7) if flag else [0] for flag in periodic))))
+    images = (points[:, None] + shifts @ cell).astype(np.longdouble)
+    ids = {"batch": [0] * 7} if has_clouds else {}
+    query_ids = {"batch": [0]} if has_clouds else {}
+    with jax.enable_x64(True):
+        tree = KDTree(points, cell=cell, periodic=periodic, engine=engine, **ids)
+        for far in (1e3, 1e18) if engine == "lax" else (1e3, 1e8, 1e10, 1e18, -1e150):
+            x = np.array([[0.3] * (m - 1) + [far]])
+            lengths = np.sqrt(((images - x) ** 2).sum(axis=-1)).ravel()
+            for k in (1, 4, 11):
+                columns = [*range(1, k + 1)]
+                nearest = tree.query(x, columns, return_shifts=True, **query_ids)
+                distances, rows, found = map(np.asarray, nearest)
+                np.testing.assert_allclose(distances[0], np.sort(lengths)[:k], rtol=5e-16)
+                vectors = points[rows[0]] + found[0] @ cell - x.astype(np.longdouble)
+                np.testing.assert_allclose(np.sqrt((vectors**2).sum(axis=1)), distances[0], rtol=5e-16)
+                assert len(np.unique(np.column_stack([rows[0], found[0]]), axis=0)) == k
+
+
 def test_pairs_at_the_border_are_measured():
     cell = np.diag([0.1, 0.3])
     points = np.array([[0.123, 0.2], [77.7, -3.1], [0.173, 0.05]])

@@ -19,7 +19,6 @@ __all__ += ["reshaped_rows", "rows_written", "selected_rows", "source_of_part", 
 
 _INT32_MAX = np.iinfo(np.int32).max
 _SELECTIONS_KEPT = 4096
-_SELECTIONS_KEPT = 4096
 
 
 def has_many_rows(selection: Selection) -> bool:
@@ -61,9 +60,11 @@ def _has_room_for_lengths(selection: Selection, value: Any) -> bool:
 
     The selection `has_many_rows`.
     """
+    if not is_of_rows_alone(selection, value.shape):
+        return False
     positions = selection.ranges[0]
     is_of_few_lengths = positions == range(value.shape[0]) or rows_in(len(positions)) == len(positions)
-    return not is_of_few_lengths and is_of_rows_alone(selection, value.shape) and takes_room(value)
+    return not is_of_few_lengths and takes_room(value)
 
 
 # What lines read
@@ -155,16 +156,18 @@ def line_of_put(value: Any, rows: int | None, selection: Selection, new: Source,
     It is a line of a batch; None is returned where it cannot be one. ``is_wide`` says whether the array's
     namespace computes in 64 bits.
     """
-    is_number = type(new.value) in _NUMBERS
-    if not is_number and not is_broadcast_to(new.shape, selection.shape):
-        return None  # as the write at once raises
-    has_axis_of_rows = not is_number and 0 < len(new.shape) == len(selection.shape)
-    has_own_rows = has_axis_of_rows and new.shape[0] > 1
-    if new.rows is not None and not has_own_rows:
+    own = None  # what has a row for each that is written
+    if type(new.value) not in _NUMBERS:
+        shape = new.shape
+        if shape != selection.shape and not is_broadcast_to(shape, selection.shape):
+            return None  # as the write at once raises
+        if 0 < len(shape) == len(selection.shape) and shape[0] > 1:
+            own = new
+    if new.rows is not None and own is None:
         return None  # its rows are another axis
     is_of_buffer = rows is not None
     if has_many_rows(selection) and (is_of_buffer or _has_room_for_lengths(selection, value)):
-        written = _rows_to_write(value, rows, selection, new if has_own_rows else None)
+        written = _rows_to_write(value, rows, selection, own)
     elif new.rows is None and not (is_of_buffer and _has_rows_elsewhere(selection)):
         written = selection.in_array(value.shape)
         written = None if written.is_long else written

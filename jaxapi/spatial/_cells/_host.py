@@ -17,7 +17,18 @@ from .._scipy._reach import beyond, longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
-from ._images import Box, Extent, across_of, box_in_reach, with_clouds, wrapped_points
+from ._images import (
+    ALIKE_EXPONENT,
+    MOST_IMAGES,
+    Box,
+    Extent,
+    across_of,
+    box_in_reach,
+    gap_of,
+    many_images,
+    with_clouds,
+    wrapped_points,
+)
 from ._lattice import first_number, lattice_of
 from ._neighbor_list import (
     NeighborList,
@@ -34,7 +45,6 @@ __all__ = ["HostImages", "PairSums"]
 
 QUERIES_AT_ONCE = 1 << 18  # moved queries
 LISTED_AT_ONCE = 1 << 22  # neighbors that are listed at once
-MOST_IMAGES = 1 << 24  # moved queries of one query, which are held together
 ONCE = Options(leafsize=20, compact_nodes=False, balanced_tree=False)  # of a tree that is searched once
 
 
@@ -293,7 +303,14 @@ class HostImages:
         """
         radius = longest_within(radius)
         reach = self._reach(queries, radius)
-        for moved in self._pieces(queries, self._boxes_in_reach(queries, reach, search.p)):
+        boxes = self._boxes_in_reach(queries, reach, search.p)
+        yield from self._within_boxes(queries, boxes, radius, reach, search)
+
+    def _within_boxes(
+        self, queries: WrappedQueries, boxes: Box, radius, reach, search: Search
+    ) -> Iterator[NeighborList]:
+        """Yield the neighbors within radii (q,) of those images whose shifts are in boxes (q, P)."""
+        for moved in self._pieces(queries, boxes):
             for part in self._parts(moved, reach, search):
                 yield self._neighbors_within(queries, moved.of(part), radius, reach, search)
 
@@ -477,9 +494,8 @@ class HostImages:
         unmoved = self._moved(queries, np.arange(query_count), no_shifts)
         distances, rows = self._nearest_of_tree(unmoved, np.inf, column_count, search)
         next_distance = distances[:, k] if column_count > k else np.full(query_count, np.inf)
-        reach = np.minimum(self._kth_distance(queries, distances, bound, k, search), bound)
-        reach = reach * (1 + ROUNDING) + self._rounding(queries)
-        boxes = self._boxes_in_reach(queries, reach, search.p)
+        last_distance = np.minimum(self._kth_distance(queries, distances, bound, k, search), bound)
+        reach, boxes = self._reach_of_nearest(queries, last_distance, column_count, k, search)
         needs_no_shift = ((boxes.low >= 0) & (boxes.high <= 0)).all(axis=1)
         with_no_shift = unmoved.of(needs_no_shift)
         pieces = [
@@ -507,7 +523,7 @@ class HostImages:
         if not len(open_queries):
             return near
         pieces = [near.kept(~np.isin(near.query, open_queries))]
-        for neighbors in self.within(queries.of(open_queries), last_distance[open_queries], search):
+        for neighbors in self._as_near(queries.of(open_queries), last_distance[open_queries], k, search):
             nearest = nearer_in_order([neighbors], bound[open_queries])
             nearest = nearest.kept(nearest.ranks() < k)
             pieces.append(nearest._replace(query=open_queries[nearest.query]))
@@ -547,18 +563,71 @@ class HostImages:
         needs_images = (np.minimum(reach, bound) == np.inf) & (neighbor_count > 0)
         if self.lattice.vector_count and needs_images.any():
             numbers = np.flatnonzero(needs_images)
-            few = queries.of(numbers)
             image_count = int((-(-k // neighbor_count[numbers])).max())
-            extent = _box_of(few.heights.min(axis=0), image_count)
-            around = np.broadcast_to(extent, (len(numbers), len(extent)))
-            pieces = [no_neighbors(self.m)]
-            for moved in self._pieces(few, Box(-around, around)):
-                image_distances, rows = self._nearest_of_tree(moved, np.inf, distances.shape[1], search)
-                pieces.append(self._same_cloud_neighbors(few, moved, image_distances, rows, search))
-            near = concatenated(pieces).in_order()
-            is_kth = near.ranks() == k - 1
-            reach[numbers[near.query[is_kth]]] = near.distance[is_kth]
+            few = queries.of(numbers)
+            reach[numbers] = self._kth_of_images(few, image_count, distances.shape[1], k, search)
         return np.where(neighbor_count > 0, reach, -1.0)
+
+    def _kth_of_images(
+        self, queries: WrappedQueries, image_count: int, column_count: int, k: int, search: Search
+    ) -> np.ndarray:
+        """Return the distance (q,) of the k-th nearest of so many images around each query, inf without."""
+        pieces = [no_neighbors(self.m)]
+        for moved in self._pieces(queries, self._box_around(queries, image_count)):
+            distances, rows = self._nearest_of_tree(moved, np.inf, column_count, search)
+            pieces.append(self._same_cloud_neighbors(queries, moved, distances, rows, search))
+        near = concatenated(pieces).in_order()
+        is_kth = near.ranks() == k - 1
+        kth_distance = np.full(len(queries.given), np.inf)
+        kth_distance[near.query[is_kth]] = near.distance[is_kth]
+        return kth_distance
+
+    def _box_around(self, queries: WrappedQueries, image_count: int) -> Box:
+        """Return the box (q, P) of the shifts of so many images around each query."""
+        extent = _box_of(queries.heights.min(axis=0, initial=np.inf), image_count)
+        around = np.broadcast_to(extent, queries.heights.shape)
+        return Box(-around, around)
+
+    def _reach_of_nearest(
+        self, queries: WrappedQueries, last_distance, column_count: int, k: int, search: Search
+    ) -> tuple[np.ndarray, Box]:
+        """Return how far (q,) to search for what is within distances (q,), and boxes (q, P) of the shifts.
+
+        The k nearest points of one cell may be far from each other where the query is far off the plane of
+        the vectors: then images of the nearest of them are nearer, and leave fewer images in reach.
+        """
+        reach = last_distance * (1 + ROUNDING) + self._rounding(queries)
+        boxes = self._boxes_in_reach(queries, reach, search.p)
+        many = np.flatnonzero(boxes.total >= many_images(k))
+        if not self.lattice.vector_count or not len(many):
+            return reach, boxes
+        of_many = queries.of(many)
+        of_images = self._kth_of_images(of_many, k, column_count, k, search)
+        nearer_distance = np.minimum(last_distance[many], of_images)
+        reach[many] = nearer_distance * (1 + ROUNDING) + self._rounding(of_many)
+        return reach, self._countable(queries, self._boxes_in_reach(queries, reach, search.p), k, search)
+
+    def _as_near(self, queries: WrappedQueries, radius, k: int, search: Search) -> Iterator[NeighborList]:
+        """Yield what may be among the `k` nearest images, as all that are within radii (q,)."""
+        radius = longest_within(radius)
+        reach = self._reach(queries, radius)
+        boxes = self._countable(queries, self._boxes_in_reach(queries, reach, search.p), k, search)
+        yield from self._within_boxes(queries, boxes, radius, reach, search)
+
+    def _countable(self, queries: WrappedQueries, boxes: Box, k: int, search: Search) -> Box:
+        """Return boxes (q, P) of the shifts of `k` images, where there are too many that are as near.
+
+        So it is far off the plane of the vectors, where images differ by less than distances are rounded.
+        """
+        is_too_many = boxes.total >= MOST_IMAGES
+        if search.p != 2 or not is_too_many.any():
+            return boxes
+        around = self._box_around(queries, k)
+        extent = self.size * (1 + around.high.max(axis=1, initial=0))
+        gap = gap_of(self.extent, queries, np)
+        sees_alike = queries.is_far | (gap >= np.ldexp(extent, ALIKE_EXPONENT))
+        chosen = (is_too_many & sees_alike)[:, None]
+        return Box(np.where(chosen, around.low, boxes.low), np.where(chosen, around.high, boxes.high))
 
     # --- between two trees ------------------------------------------------------------------------------
 

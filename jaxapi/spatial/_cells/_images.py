@@ -9,7 +9,13 @@ from typing import Any, NamedTuple, Protocol
 from ._lattice import Lattice, Wrapped
 from ._points import ROUNDING
 
-__all__ = ["Box", "Extent", "across_of", "box_in_reach", "with_clouds", "wrapped_points"]
+__all__ = ["ALIKE_EXPONENT", "MOST_IMAGES", "Box", "Extent", "across_of", "box_in_reach", "gap_of"]
+__all__ += ["many_images", "with_clouds", "wrapped_points"]
+
+MOST_IMAGES = 1 << 24  # of a query, that are gone through
+# Seen from as far off the plane of the vectors as the images are apart times 2 to this power, images of a
+# point are equally near, up to rounding: lengths of a and of (a, b) differ by b * b / (2 * a).
+ALIKE_EXPONENT = 28
 
 
 class Box(NamedTuple):
@@ -131,6 +137,18 @@ def with_clouds(x, ids, spacing, xp) -> Any:
     return xp.concatenate([x, (ids.astype(float) * spacing)[:, None]], axis=1)
 
 
+def many_images(k: int) -> int:
+    """Return from how many images on it pays to look at near ones first, for the `k` nearest."""
+    return max(1 << 12, 16 * k)
+
+
+def gap_of(extent: Extent, queries: QueriesInCell, xp) -> Any:
+    """Return how far (q,) queries are from all points orthogonally to the vectors; inf without points."""
+    gaps = xp.maximum(extent.lowest_across - queries.across, queries.across - extent.highest_across)
+    gaps = xp.maximum(gaps, 0)
+    return functools.reduce(xp.hypot, [gaps[:, axis] for axis in range(gaps.shape[1])])
+
+
 def box_in_reach(extent: Extent, queries: QueriesInCell, reach, rounding, xp) -> Box:
     """Return the shifts (q, P) by which queries may reach points within Euclidean distances (q,).
 
@@ -143,10 +161,7 @@ def box_in_reach(extent: Extent, queries: QueriesInCell, reach, rounding, xp) ->
     reach = xp.where(is_reaching, reach, 0)
     if 0 < vector_count < len(extent.lowest_across):
         # What a query is off the plane of the vectors leaves less of its reach for shifts along them.
-        gaps = xp.maximum(extent.lowest_across - queries.across, queries.across - extent.highest_across)
-        gaps = xp.maximum(gaps, 0)
-        gap = functools.reduce(xp.hypot, [gaps[:, axis] for axis in range(gaps.shape[1])])
-        gap = xp.maximum(gap * (1 - ROUNDING) - rounding, 0)
+        gap = xp.maximum(gap_of(extent, queries, xp) * (1 - ROUNDING) - rounding, 0)
         is_reaching = is_reaching & (gap <= reach)
         gap = xp.where(is_reaching, gap, 0)  # infinite where there are no points
         reach = xp.sqrt(xp.maximum(reach - gap, 0)) * xp.sqrt(reach + gap)

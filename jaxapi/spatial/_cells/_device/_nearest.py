@@ -14,7 +14,7 @@ from ..._every_pair import beyond
 from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Limits
-from .._images import Box
+from .._images import ALIKE_EXPONENT, MOST_IMAGES, Box, gap_of, many_images
 from .._points import ROUNDING, ImagePoints, ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch, tied_reach_of
 from ._images import images_and_queries, in_float64, rounding_of
@@ -45,6 +45,10 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     heights = jnp.where(jnp.isfinite(heights), heights, 1.0)
     if heights.ndim > 1:
         heights = heights.min(axis=0, initial=jnp.inf)
+    sees_alike = wrapped.is_far
+    if 0 < vector_count < points.data.shape[1]:
+        extent = images.size * (1 + k)
+        sees_alike |= gap_of(images.extent, wrapped, jnp) >= extent * 2.0**ALIKE_EXPONENT
 
     def nearer_than_bound(neighbors: ImageNeighbors) -> ImageNeighbors:
         return neighbors.kept(neighbors.distances < bound[:, None], n)
@@ -76,9 +80,15 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
         last_distance = jnp.minimum(neighbors.distances[:, -1], bound)
         misses_some = (neighbors.distances[:, 0] < jnp.inf) & (last_distance == jnp.inf)
         grown = _grown(done.high, heights)
-        box = boxes_within(images, wrapped, last_distance, search.p).of_all(jnp)
+        boxes = boxes_within(images, wrapped, last_distance, search.p)
+        # Far off the plane of the vectors the nearest of one cell may be far from each other: images of the
+        # very nearest are nearer, and leave fewer images in reach.
+        has_many = (boxes.total >= many_images(k)) & (done.total < k)
+        if search.p == 2:
+            boxes = boxes.where(~((boxes.total >= MOST_IMAGES) & sees_alike), jnp)
+        box = boxes.of_all(jnp)
         box = done.with_those_of(_where(box.total > 0, box, done), jnp)
-        return _where(misses_some.any(), Box(-grown, grown), box)
+        return _where((misses_some | has_many).any(), Box(-grown, grown), box)
 
     def step(state):
         number, box, done, neighbors = state
