@@ -82,6 +82,10 @@ _KINDS_KEPT = 4096
 
 _FEW = 8  # elements of an array that may be one of many numbers
 
+# Which object it is, as `id` says. Python tells audit hooks of each call of that, and filelock has one, which
+# JAX loads where it is installed: a line would take half as long again.
+identity_of = object.__hash__
+
 _PACKAGE = __name__.partition(".")[0] + "."
 _NUMBERS = frozenset([bool, int, float, complex])
 _local = threading.local()
@@ -243,14 +247,14 @@ def _forget(identity: int, _: Any) -> None:
 def lend(value: Any) -> Any:
     """Return an array that others may have: what waits for it runs before, and nothing will wait for it."""
     if is_jax_array(value) and not is_traced(value):
-        _lent[id(value)] = value
+        _lent[identity_of(value)] = value
         run_readers(value)
     return value
 
 
 def is_lent(value: Any) -> bool:
     """Whether others may have a value, which is there or pending."""
-    return id(value._value if type(value) is Pending else value) in _lent
+    return identity_of(value._value if type(value) is Pending else value) in _lent
 
 
 # Arrays that a mask selects, and that wait: by their identities.
@@ -259,7 +263,7 @@ _readers: "dict[int, weakref.ref[Any]]" = {}
 
 def note_reader(array: Any) -> None:
     """Note an array that waits for others, whose `_run_if_it_reads` is called for those that are lent."""
-    identity = id(array)
+    identity = identity_of(array)
     _readers[identity] = weakref.ref(array, lambda _: _readers.pop(identity, None))
 
 
@@ -405,6 +409,9 @@ def _has_products(jaxpr: Any) -> bool:
     return False
 
 
+# Its code, by its identity, its instruction, and the program of a line, as a call may make several.
+Statement = tuple[int, int, LineProgram]
+
 # What chooses the program of a line, of which the kinds of operands, and whether x64 mode is on, come last.
 ProgramOf = Callable[[tuple[Any, ...]], LineProgram | None]
 
@@ -429,13 +436,14 @@ class _Batch:
         self._known: dict[int, tuple[int, Kind]] = {}  # the numbers and kinds of arrays, by their identities
         self._numbers: dict[np.dtype, list[Any]] = {}
         # The codes of statements, kept so that no others have their identities.
-        self._statements: dict[tuple[int, int, int], types.CodeType] = {}
-        self._first_repeated: tuple[int, int, int] | None = None
+        self._statements: dict[Statement, types.CodeType] = {}
+        self._first_repeated: Statement | None = None
         self._is_round = False
         self._run: Run | None = None  # once it is closed
         self._is_done = False
         self._bytes = 0
-        _waiting[id(self)] = weakref.ref(self, functools.partial(_forget, id(self)))
+        identity = identity_of(self)
+        _waiting[identity] = weakref.ref(self, functools.partial(_forget, identity))
 
     @property
     def is_empty(self) -> bool:
@@ -445,7 +453,7 @@ class _Batch:
     def has(self, array: Any) -> bool:
         """Whether a line reads an array."""
         with self.lock:
-            return id(array) in self._known
+            return identity_of(array) in self._known
 
     def record(self, program_of: ProgramOf, key: tuple[Any, ...], args: Sequence[Any]) -> Any:
         """Add a line for a call, whose program is chosen by the kinds of its operands; return what it makes.
@@ -501,7 +509,8 @@ class _Batch:
                 kind = _kind_of_positions(len(x))
             else:
                 value = x.value() if of is Pending else x
-                known = self._known.get(id(value))
+                identity = identity_of(value)
+                known = self._known.get(identity)
                 if known is not None:
                     has_arrays = True
                     number, kind = known
@@ -512,7 +521,7 @@ class _Batch:
                 elif is_jax_array(value):
                     has_arrays = True
                     kind = self._kind_of_array(value)
-                    if id(value) in _lent:
+                    if identity in _lent:
                         operand = _LENT
                 else:
                     kind = self._kind_of_host_memory(value)
@@ -577,7 +586,7 @@ class _Batch:
         x = concrete(x)
         if not is_jax_array(x):
             return self._numbers_of(kind, x.ravel().tolist())
-        if kind.size > _FEW and (known := self._known.get(id(x))) is not None:
+        if kind.size > _FEW and (known := self._known.get(identity_of(x))) is not None:
             return known[0]  # an operand that this line has twice
         self._bytes += x.nbytes
         return self._keep(x, kind)
@@ -591,10 +600,10 @@ class _Batch:
     def _keep(self, x: Any, kind: Kind) -> int:
         number = len(self._arrays)
         self._arrays.append(x)
-        self._known[id(x)] = number, kind
+        self._known[identity_of(x)] = number, kind
         return number
 
-    def _ends_before(self, statement: tuple[int, int, int], number: int) -> bool:
+    def _ends_before(self, statement: Statement, number: int) -> bool:
         """Whether a loop's next round begins with a statement, or enough is waiting: so many lines.
 
         A round begins with the statement that is the first one to come again. Others do not end a batch, or
@@ -617,7 +626,7 @@ class _Batch:
             asked = _asked_at_once.get(_place_of(code, instruction))
             if asked is not None and asked.runs():
                 return self._run_now(program, args)
-        statement = (id(code), instruction, id(program))  # a call may make several lines
+        statement = (identity_of(code), instruction, program)
         if not self.is_open or self._ends_before(statement, number):
             return _RUN_FIRST
         self._statements[statement] = code
@@ -685,7 +694,7 @@ class _Batch:
         self._numbers = {}
         self._known = {}
         self._statements = {}
-        _waiting.pop(id(self), None)
+        _waiting.pop(identity_of(self), None)
 
     @contextlib.contextmanager
     def _other_modes(self) -> Iterator[None]:
@@ -723,7 +732,7 @@ def is_asked_at_once(is_run: bool = False) -> bool:
 
 
 def _place_of(code: types.CodeType, instruction: int) -> tuple[int, int]:
-    return id(code), instruction
+    return identity_of(code), instruction
 
 
 class _AskedAtOnce:
@@ -768,7 +777,7 @@ def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
         if type(x) is int and kind.weak_type:
             np.asarray(x, kind.dtype)
         elif type(x) in _NUMBERS and not kind.weak_type:
-            is_held = type(x) is float and kind.dtype is _FLOAT64
+            is_held = kind.dtype.kind in "fc" and type(x) is not complex and -_HELD < x < _HELD
             if not is_held:
                 number_in(kind.dtype, x)
 
@@ -796,7 +805,7 @@ def _frames_of_ours() -> int:
     return count
 
 
-_FLOAT64 = np.dtype(np.float64)
+_HELD = 2**15  # below the overflow of float16
 _LENT = object()
 _RUN_FIRST = object()
 _RUN_OTHERS = object()
@@ -833,22 +842,22 @@ def _takes_all_operands() -> bool:
 
 def _code_and_instruction(frame: Any) -> tuple[types.CodeType, int]:
     """Return where the user's program is now, which called one of our functions, of which this is a frame."""
-    while id(frame.f_globals) in _our_globals or _is_ours(frame.f_globals):
+    while frame.f_globals.get("__name__") in _our_modules or _is_ours(frame.f_globals):
         if frame.f_back is None:
             break
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
 
 
-# The globals of our modules that were on the way to a line, by their identities: modules stay.
-_our_globals: set[int] = set()
+_our_modules: set[str] = set()  # that were on the way to a line
 
 
 def _is_ours(module_globals: dict[str, Any]) -> bool:
-    """Whether globals are those of one of our modules, which is kept."""
-    is_ours = str(module_globals.get("__name__")).startswith(_PACKAGE)
+    """Whether globals are those of one of our modules, whose name is kept."""
+    name = str(module_globals.get("__name__"))
+    is_ours = name.startswith(_PACKAGE)
     if is_ours:
-        _our_globals.add(id(module_globals))
+        _our_modules.add(name)
     return is_ours
 
 

@@ -1,6 +1,7 @@
 """Statements that wait: the bits of each alone, NumPy's values, and errors, threads, interrupts."""
 
 import operator
+import subprocess
 import sys
 import threading
 import warnings
@@ -645,6 +646,34 @@ def test_what_waits_runs_once_and_together(monkeypatch):
     np.testing.assert_array_equal(np.asarray(z), [2, 7, 6, 8, 10])
     np.testing.assert_array_equal(np.asarray(y), [1, 2, 3, 4, 5])
     assert len(runs) == 1
+
+
+AUDITED = """
+import sys
+import numpy as np
+import jaxapi.numpy
+from jaxapi.mutable import _batches, _host_way
+
+_host_way.set_on(False)
+events = []
+sys.addaudithook(lambda event, args: events.append(event))
+x = jaxapi.numpy.asarray(np.arange(40.0))
+for _ in range(4):
+    for _ in range(20):
+        before = len(events)
+        y = x[1:] + 2 * x[:-1]
+        y[1:-1] = y[2:]
+        few = len(events) - before
+    _batches.run_all()
+assert few <= 3 * 2 + 2, events[-few:]  # three lines, of each the frame and its code
+"""
+
+
+@pytest.mark.thorough
+def test_audit_hooks_hear_little_of_a_line():
+    """A hook, as filelock has one, takes as long as the rest of a line if it is called for each `id`."""
+    done = subprocess.run([sys.executable, "-c", AUDITED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_statement_whose_value_is_asked_for_at_once_runs_at_once():
