@@ -67,8 +67,8 @@ def placed_like(data, *arrays):
     with eagerly(), x64_for(*[each.dtype for each in arrays]):
         # Not by jnp.asarray, which from JAX 0.12 on compiles a copy for each shape.
         placed = jax.device_put(arrays)
-        same = all(each.sharding == data.sharding for each in placed)
-        return placed if same else jax.device_put(placed, data.sharding)
+        is_there = placed[0].sharding == data.sharding  # all were put in one place
+        return placed if is_there else jax.device_put(placed, data.sharding)
 
 
 def placed_like_one(data, *arrays):

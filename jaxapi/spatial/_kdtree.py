@@ -487,7 +487,8 @@ class KDTree:
             raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
         if type(eps) is not float or eps != 0:
             eps = _arguments.scalar(eps, "eps")
-        p = _arguments.norm_order(p)
+        if type(p) is not float or p != 2:
+            p = _arguments.norm_order(p)
         ids = None
         if workers is not None:
             workers = _arguments.worker_count(workers)

@@ -58,7 +58,7 @@ class MovedQueries(NamedTuple):
 
     def of(self, index) -> "MovedQueries":
         """Return some of them: an index is numbers, a slice or a mask."""
-        return MovedQueries(*(array[index] for array in self))
+        return MovedQueries(self.query[index], self.shift[index], self.cell_shift[index], self.x[index])
 
 
 class UnmeasuredPairs(NamedTuple):
@@ -404,7 +404,7 @@ class HostImages:
         )
         parts = self._parts(unmoved, reach, search)
         if len(parts) == 1:
-            image, number = _by_ckdtree.pairs(self.trees, reach.max(), self._tree_search(search), "ndarray").T
+            image, number = _by_ckdtree.near_pairs(self.trees, reach.max(), self._tree_search(search)).T
             unmeasured = UnmeasuredPairs(image, self.point_rows[number])
             yield self._pairs_within(points, unmoved, unmeasured, radius, search)
         else:

@@ -125,6 +125,8 @@ def across_of(x, fractions, lattice: Lattice) -> Any:
     """Return the part of points (q, m) that is orthogonal to the vectors of the lattice."""
     if not fractions.shape[1]:
         return x
+    if fractions.shape[1] == x.shape[1]:  # the vectors span the space
+        return x * 0
     # Twice, as what is left after the first time is rounded to the digits of the whole.
     across = x - lattice.steps(fractions)
     return across - lattice.steps(lattice.fractions(across))

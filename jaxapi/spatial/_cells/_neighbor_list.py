@@ -34,7 +34,7 @@ class NeighborList(NamedTuple):
 
     def kept(self, index) -> "NeighborList":
         """Return some of them: an index is numbers or a mask."""
-        return NeighborList(*(array[index] for array in self))
+        return NeighborList(self.query[index], self.row[index], self.shift[index], self.distance[index])
 
     def in_order(self) -> "NeighborList":
         """Return them by query, then (distance, row, shift)."""
@@ -116,5 +116,8 @@ def both_ways(pairs: NeighborList, loops, row_count: int, search: Search) -> Nei
 
 def in_parts(function: Callable, count: int, search: Search) -> None:
     """Call a function with slices of so many neighbors, each of which a processor's cache holds."""
+    if count <= MEASURED_AT_ONCE:
+        function(slice(count))
+        return
     parts = [slice(start, start + MEASURED_AT_ONCE) for start in range(0, count, MEASURED_AT_ONCE)]
     in_threads(function, parts, thread_count(search.workers, count // MEASURED_PER_8_QUERIES, 8))

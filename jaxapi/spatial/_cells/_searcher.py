@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import jax
@@ -24,7 +25,7 @@ from .._results import (
     PeriodicNeighbors,
     PeriodicPairs,
 )
-from .._scipy._callback import Batch, Result, called_back, computed
+from .._scipy._callback import Batch, Result, called_back
 from .._scipy._trees import Options
 from .._search import Columns, PairWeights, Queries, Search, sums_dtype
 from .._searcher import ConcreteSearcher
@@ -123,28 +124,31 @@ class ImageSearcher(ConcreteSearcher):
         SciPy searches where this searcher has no engine; else ``by_engine(points, *inputs, ...)`` does, which
         is a function of `_device`.
         """
-        traced = self._is_traced or any_traced(*jax.tree.leaves(inputs))
-        with eagerly_unless_traced(*self.points, *jax.tree.leaves(inputs)):
+        traced = any_traced(*self.points, *jax.tree.leaves(inputs))
+        if self.engine is None and not traced:
+            return placed_like(self.points.data, *self._at_once(by_scipy, results, inputs))
+        with nullcontext() if traced else eagerly():
             if self.engine is None:
-                arrays = self._by_scipy(by_scipy, results, inputs)
-                return arrays if traced else placed_like(self.points.data, *arrays)
+                return self._by_callback(by_scipy, results, inputs)
             points, inputs = without_slopes((self.points, inputs))
             arrays = by_engine(points, *inputs, periodic=self.periodic, **static)
             with x64_for(*(result.dtype for result in results)):
                 return [_as_result(array, result) for array, result in zip(arrays, results, strict=True)]
 
-    def _by_scipy(self, by_scipy: _HostSearch, results: list[Result], inputs: tuple) -> list:
-        """Return what SciPy finds, at once or when a program calls back."""
+    def _at_once(self, by_scipy: _HostSearch, results: list[Result], inputs: tuple) -> list[np.ndarray]:
+        """Return what SciPy finds of concrete arrays."""
+        arrays = by_scipy.of_one(self.host_images, *jax.tree.map(np.asarray, inputs))
+        found = zip(arrays, results, strict=True)
+        return [np.asarray(array, result.dtype).reshape(result.shape) for array, result in found]
+
+    def _by_callback(self, by_scipy: _HostSearch, results: list[Result], inputs: tuple) -> list:
+        """Return what SciPy finds when a program calls back."""
         traced_points = tuple(self.points) if self._is_traced else ()
         leaves, structure = jax.tree.flatten((traced_points, inputs))
 
         def search(*leaves):
             traced_points, inputs = jax.tree.unflatten(structure, leaves)
             return by_scipy.of_one(self._host_images_of(traced_points), *inputs)
-
-        if not any_traced(*leaves):
-            arrays = computed(search, results, *leaves)
-            return [array.reshape(result.shape) for array, result in zip(arrays, results, strict=True)]
 
         def of_batch(batch: Batch) -> list:
             item_count = math.prod(batch.shape)
@@ -230,6 +234,8 @@ class ImageSearcher(ConcreteSearcher):
         self, neighbors: NearestNeighbors, columns: Columns, batch: tuple[int, ...]
     ) -> NearestNeighbors:
         """Return the columns asked for, in the shape of the batch of the queries."""
+        if columns.chosen is None and neighbors.rows.shape == batch + columns.shape:
+            return neighbors
         with eagerly_unless_traced(*neighbors), _x64_for(neighbors):
             if columns.chosen is not None:
                 chosen = np.asarray(columns.chosen) - 1
@@ -647,7 +653,7 @@ def _wrapped(images: HostImages, queries: ImageQueries | None):
 
 
 def _x64_for(neighbors: NearestNeighbors):
-    return x64_for(*(array.dtype for array in neighbors))
+    return x64_for(*[array.dtype for array in neighbors])
 
 
 def _edge_arrays(edges: NeighborList, search: Search) -> tuple:

@@ -38,6 +38,7 @@ __all__ = [
     "edges",
     "fixed_edges",
     "grouped",
+    "near_pairs",
     "nearest_columns",
     "nearest_within",
     "pairs",
@@ -547,6 +548,13 @@ def pairs(trees: SciPyTrees, radius, search: Search, output_type: str):
     if not is_within.all():
         found = found[is_within]
     return found if output_type == "ndarray" else set(zip(*found.T.tolist(), strict=True))
+
+
+def near_pairs(trees: SciPyTrees, radius, search: Search) -> np.ndarray:
+    """Return pairs (e, 2) of points, with all that are within a radius: who measures them tells which."""
+    tree = trees.tree_for(search.p)
+    reach = tree.reach_of(radius)
+    return tree.tree.query_pairs(reach.of_pairs, p=search.p, output_type="ndarray")
 
 
 def _measured_pairs(tree: ScaledTree, reach: Reach, search: Search) -> tuple[np.ndarray, np.ndarray]:
