@@ -2,7 +2,8 @@
 
     python benchmarks/bench_first_calls.py [WORD ...]
 
-A process a row; nothing is taken from a cache of programs. What a first call imports counts. Words pick rows.
+A process a row; nothing is taken from a cache of programs. What a first call imports counts, from compiled
+files, which a process before them writes. Words pick rows.
 """
 
 import os
@@ -68,9 +69,16 @@ LIBRARIES = [("mutable", "jaxapi.mutable"), ("numpy face", "jaxapi.numpy")]
 def measured(imports, data, call, **environment):
     """Return the times of a new process as text: the import in s, the first call and later ones in ms."""
     code = PROGRAM.format(imports=imports, data=data, call=call)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("JAX_COMPILATION")}
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=kept | environment)
+    run = in_new_process(code, environment)
     return run.stdout.rstrip() or run.stderr.splitlines()[-1]
+
+
+def in_new_process(code, environment):
+    left_out = ("JAX_COMPILATION", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=kept | environment
+    )
 
 
 def show(name, who, *program, **environment):
@@ -79,6 +87,7 @@ def show(name, who, *program, **environment):
 
 def main():
     words = sys.argv[1:]
+    in_new_process("import jaxapi.numpy, jaxapi.spatial, jaxapi.interpolate", {})
     print(f"{'CPU time':24} {'':12} {'import s':>9} {'first ms':>9} {'later ms':>9}")
     for name, theirs, ours, data, call in PAIRS:
         if not words or any(word in name for word in words):

@@ -45,6 +45,7 @@ EXPLAINED = {
         "divmod": "use jaxapi.floor_divide and jaxapi.remainder",
         "dot": "use jaxapi.matmul, jaxapi.vecdot or jaxapi.tensordot",
         "flatten": "use jaxapi.reshape(x, (-1,))",
+        **dict.fromkeys(["complex", "float", "int"], "use Python's own, without the module"),
         "errstate": "JAX does not warn: numbers become inf or nan",
         "frombuffer": "use jaxapi.asarray of numpy.frombuffer",
         "fromiter": "use jaxapi.asarray of a list",
@@ -107,6 +108,24 @@ _OF_NUMPY = {
     "get_include": "it is a tool of NumPy's: use numpy.get_include",
     "info": "use help",
     "get_default_memory_pool get_default_pinned_memory_pool": "JAX looks after memory: leave the line out",
+    # what NumPy 2 has no longer
+    "Inf Infinity PINF infty": "use inf",
+    "NINF": "use -inf",
+    "NaN": "use nan",
+    "PZERO NZERO": "use 0.0 or -0.0",
+    "alltrue": "use all",
+    "asfarray": "use asarray(x, dtype=float)",
+    "asscalar": "use x.item()",
+    "complex_ cfloat": "use complex128",
+    "cumproduct": "use cumprod",
+    "find_common_type": "use result_type",
+    "float int complex object str": "use Python's own, without the module",
+    "float_": "use float64",
+    "msort": "use sort(x, axis=0)",
+    "product": "use prod",
+    "round_": "use round",
+    "sometrue": "use any",
+    "string_ unicode_": "JAX has no arrays of text: use numpy.strings",
     "in1d": "use isin",
     "isnat": "JAX has no dates",
     "memmap": "arrays lie on a device: use asarray of numpy.memmap",
@@ -121,6 +140,7 @@ _OF_NUMPY = {
     "clamp": "use clip",
     "clear_memo memoize": "use functools.cache",
     "from_numpy tensor": "use asarray",
+    "RandomState": "use jaxapi.numpy.random.RandomState, or jaxapi.numpy.random.default_rng",
     "interpolate spatial": "import it from jaxapi.mutable, whose arrays are the same",
     "jit vmap": "use jax.jit, jax.vmap or jaxapi.numpy.fuse",
     "masked_fill": "assign: x[mask] = value",
@@ -157,6 +177,7 @@ OF_POINTS = _by_name(
         ),
         "ball_query ball_point radius radius_search radius_neighbors": f"use {_TREE}.query_radius(x, r)",
         "cKDTree cKDTreeNode": "use jaxapi.spatial.KDTree",
+        "cluster": f"use {_TREE}.dbscan(eps, min_samples), .hdbscan() or .connected_components(r)",
         "cellpar_to_cell": "pass the six numbers themselves: jaxapi.spatial.KDTree(points, cell=cellpar)",
         "connected_components": f"use {_TREE}.connected_components(r)",
         "euclidean_distances": "use jaxapi.spatial.distance.cdist(x, y)",
@@ -241,6 +262,16 @@ EXPLAINED |= {
 }
 # Attributes of objects.
 ATTRIBUTES = {
+    "Array": _by_name(
+        {
+            "at": "assign: x[...] = y",
+            "block_until_ready": "use jax.block_until_ready(x)",
+            "clone detach": "use x.copy(), or jax.lax.stop_gradient",
+            "cpu cuda to": "use x.to_device(device), with one of jax.devices()",
+            "is_cuda": "use x.device",
+            "numpy": "use numpy.asarray(x)",
+        }
+    ),
     "KDTree": _by_name(
         {
             "box pbc": "use boxsize, cell and periodic",
@@ -252,6 +283,8 @@ ATTRIBUTES = {
             "kneighbors_graph": "use .knn_graph(k)",
             "knn nearest query_knn": "use .query(x, k)",
             "leaf_size": "use .leafsize",
+            "n_features_in_": "use .m",
+            "n_samples_fit_": "use .n",
             "query_ball query_ball_points radius_neighbors radius": "use .query_radius(x, r)",
             "mst": "use .minimum_spanning_tree()",
             "predict": "use .query(x, k), whose rows are of the labels",

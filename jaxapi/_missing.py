@@ -35,8 +35,10 @@ def says_what_to_write(module: str):
 
 def missing_attribute(name: str, functions: Collection[str]) -> AttributeError:
     """Return the error for an attribute that `jaxapi.mutable.Array` does not have, perhaps a function."""
-    advice = f"use jaxapi.mutable.{name}(x)" if name in functions else _mutable_advice("jaxapi", name)
-    return _error("'Array' object", name, None if name in OF_POINTS else advice)
+    advice = ATTRIBUTES["Array"].get(name)
+    if advice is None and name not in OF_POINTS:
+        advice = f"use jaxapi.mutable.{name}(x)" if name in functions else _mutable_advice("jaxapi", name)
+    return _error("'Array' object", name, advice)
 
 
 def _error(what: str, name: str, advice: str | None) -> AttributeError:

@@ -16,6 +16,7 @@ import pytest
 import jaxapi
 from jaxapi._core import _errors, _exact, _programs
 from jaxapi._fuse import _integers
+from jaxapi.mutable import _batches
 from jaxapi.mutable._capacity._dimensions import Bounds, Refused, UnknownCounts
 from jaxapi.mutable._capacity._interpreter import evaluate
 from jaxapi.spatial._engines._cuda import _launch
@@ -152,6 +153,24 @@ def says_what_is_wrong():
     return True
 
 
+def finds_programs_with_rules():
+    """With the settings by which JAX is to trace functions with derivative rules, where it has them."""
+    settings = [name for name in ("jax_custom_jvp3", "jax_custom_vjp3") if name in jax.config.values]
+    before = {name: jax.config.values[name] for name in settings}
+    of_jvp = jax.custom_jvp(jnp.dot)
+    of_jvp.defjvp(lambda x, slopes: (jnp.dot(*x), slopes[0]))
+    of_vjp = jax.custom_vjp(jnp.dot)
+    of_vjp.defvjp(lambda x, y: (jnp.dot(x, y), None), lambda _, slope: (slope, slope))
+    try:
+        for name in settings:
+            jax.config.update(name, True)
+        programs = [jax.make_jaxpr(lambda x, f=f: f(x, x))(jnp.ones((2, 2))) for f in (of_jvp, of_vjp)]
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+    return all(map(_batches._has_products, programs))
+
+
 INTERNALS = [
     Internal(
         "__gpu$xla.gpu.ptx",
@@ -200,6 +219,12 @@ INTERNALS = [
         shows_programs,
         ("_fuse/_integers.py",),
         "the new form of a traced program; without it integers are not checked",
+    ),
+    Internal(
+        "jax_custom_jvp3",
+        finds_programs_with_rules,
+        ("_core/_jaxprs.py",),
+        "the attribute of the equation's parameter that has the program now",
     ),
     Internal(
         "jaxpr_as_fun",

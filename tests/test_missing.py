@@ -100,6 +100,11 @@ def test_answers(module, name, advice):
         (jaxapi.mutable.fft, "fft2", "use jaxapi.numpy.fft.fft2"),
         (jaxapi.mutable.ones(1), "sqrt", "use jaxapi.mutable.sqrt(x)"),
         (jaxapi.mutable.ones(1), "cross", "use jaxapi.mutable.linalg.cross"),
+        (jaxapi.mutable.ones(1), "cuda", "use x.to_device(device)"),
+        (jaxapi.numpy.ones(1), "at", "assign"),
+        (jaxapi.numpy, "float_", "use float64"),
+        (jaxapi.numpy, "float", "use Python's own"),
+        (jaxapi.numpy, "NaN", "use nan"),
         (jaxapi.mutable.ones(1), "__cuda_array_interface__", None),
     ],
 )

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._jaxprs import program_in
+
 __all__ = ["fit_integer", "fits_any_dtype", "integer_promotions"]
 
 
@@ -82,12 +84,13 @@ def _inner_variables(equation: Any, position: int) -> Iterator[tuple[Any, Any]]:
         return
     for parameter in equation.params.values():
         for item in parameter if isinstance(parameter, (tuple, list)) else (parameter,):
-            inner = getattr(item, "jaxpr", item)
-            invars = getattr(inner, "invars", None)
-            if invars is not None and hasattr(inner, "eqns"):
-                shift = len(equation.invars) - len(invars)  # a branch of `cond` does not take the index
-                if 0 <= shift <= position:
-                    yield inner, invars[position - shift]
+            program = program_in(item)
+            if program is None:
+                continue
+            inner = getattr(program, "jaxpr", program)
+            shift = len(equation.invars) - len(inner.invars)  # a branch of `cond` does not take the index
+            if 0 <= shift <= position:
+                yield inner, inner.invars[position - shift]
 
 
 def _variables_in_while_loop(params: Any, position: int) -> Iterator[tuple[Any, Any]]:

@@ -51,6 +51,7 @@ from .._core._constants import positions as positions_of
 from .._core._constants import repeated
 from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
+from .._core._jaxprs import program_in
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
 from ._batch_programs import WORTH_A_PROGRAM, Lines, Numbers, Operand, Run
@@ -403,8 +404,8 @@ def _has_products(jaxpr: Any) -> bool:
     for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         if equation.primitive.name == "dot_general":
             return True
-        inner_programs = [x for x in equation.params.values() if hasattr(getattr(x, "jaxpr", x), "eqns")]
-        if any(map(_has_products, inner_programs)):
+        inner_programs = map(program_in, equation.params.values())
+        if any(program is not None and _has_products(program) for program in inner_programs):
             return True
     return False
 

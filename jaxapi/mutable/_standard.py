@@ -320,7 +320,8 @@ def _clip(x, /, min=None, max=None):
     upper = None if max is None else limits.pop()
     lower = None if min is None else limits.pop()
     clipped = np.clip(_real(x), lower, upper)
-    if clipped.dtype.kind == "f" and not clipped.all():
+    has_zero_limit = not all(np.all(limit) for limit in operands[1:])
+    if has_zero_limit and clipped.dtype.kind == "f" and not clipped.all():
         _refuse_negative_zeros(*operands)
     return clipped
 

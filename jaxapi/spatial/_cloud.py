@@ -1,7 +1,6 @@
 """A cloud: the points of a tree, with all that a search of them depends on, and the structures over them."""
 
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import jax
@@ -23,7 +22,6 @@ from ._searcher import ConcreteSearcher
 __all__ = ["Cloud"]
 
 
-@partial(jax.tree_util.register_dataclass, drop_fields=("kept_searcher", "scipy_trees"))
 @dataclass(eq=False, kw_only=True)
 class Cloud:
     """Points, the box or the cell that they lie in, which of them see each other, and who is to search them.
@@ -162,3 +160,11 @@ class Cloud:
         """Return the arrays that there are, and their names."""
         arrays = {"points": self.points, "cell": self.cell, "ids": self.ids}
         return [(name, array) for name, array in arrays.items() if array is not None]
+
+
+_GIVEN = [each for each in fields(Cloud) if each.init]  # what is kept of concrete points is built anew
+jax.tree_util.register_dataclass(
+    Cloud,
+    data_fields=[each.name for each in _GIVEN if not each.metadata.get("static")],
+    meta_fields=[each.name for each in _GIVEN if each.metadata.get("static")],
+)

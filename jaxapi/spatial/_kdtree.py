@@ -953,6 +953,8 @@ class KDTree:
         >>> d[:, 0].tolist(), i[:, 0].tolist()
         ([0.0, 0.0, 3.0], [1, 0, 0])
         """
+        if np.ndim(k) > 0:
+            raise TypeError("kneighbors(k) is of the tree's own points: for others use query(x, k)")
         k = _arguments.capacity(k, "k")
         if return_shifts:
             self._check_has_shifts()

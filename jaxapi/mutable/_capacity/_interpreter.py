@@ -16,9 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Literal
 
 from ..._core._exact import as_they_are
+from ..._core._jaxprs import program_in
 from ..._core._quotients import quotient
 from ._dimensions import Dimension, Refused, at
 
@@ -117,7 +118,7 @@ _APART = frozenset(
     ]
 )
 _INT32_MAX = np.iinfo(np.int32).max
-_PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")  # of a call, by the names of its parameter
+_PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call", "_prim")  # of a call, by the names of its parameter
 
 
 def evaluate(
@@ -133,12 +134,12 @@ def mentions_dimension(value: Any) -> bool:
         return True
     if isinstance(value, (tuple, list)):
         return any(map(mentions_dimension, value))
-    if isinstance(value, ClosedJaxpr):
-        value = value.jaxpr
-    if isinstance(value, Jaxpr):
-        variables = (*value.invars, *value.outvars)
-        return any(map(_is_of_rows, value.eqns)) or any(map(_has_rows, variables))
-    return False
+    program = program_in(value)
+    if program is None:
+        return False
+    jaxpr = getattr(program, "jaxpr", program)
+    variables = (*jaxpr.invars, *jaxpr.outvars)
+    return any(map(_is_of_rows, jaxpr.eqns)) or any(map(_has_rows, variables))
 
 
 def _has_rows(variable: Any) -> bool:
@@ -272,7 +273,7 @@ def _is_along(equation: Any, parameter: str) -> bool:
 
 
 def _called(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    program = next(equation.params[name] for name in _PROGRAMS if name in equation.params)
+    program = next(program_in(equation.params[name]) for name in _PROGRAMS if name in equation.params)
     return self.of(program, operands)
 
 
@@ -795,6 +796,7 @@ _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "div": _divided,
     "dimension": _number_of_rows,
     # programs
+    "call_hi_primitive": _called,
     "checkpoint": _called,
     "closed_call": _called,
     "cond": _chosen,
