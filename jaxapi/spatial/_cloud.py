@@ -133,13 +133,12 @@ class Cloud:
         """
         on_host = _choice.only_the_cpu() if self.engine_asked is None else self.engine_asked == "scipy"
         has_no_tree = self.has_images or (on_host and self.layout is None)
-        count = self.given_count
-        return replace(
-            self,
-            tree=None if has_no_tree else self.built_tree(),
-            given_count=np.int32(count) if type(count) is int else count,
-            layout=None if self.layout is None else self.layout.static,
-        )
+        tree = None if has_no_tree else self.built_tree()
+        count = np.int32(self.given_count) if type(self.given_count) is int else self.given_count
+        layout = None if self.layout is None else self.layout.static
+        if tree is self.tree and count is self.given_count and layout is self.layout:
+            return self
+        return replace(self, tree=tree, given_count=count, layout=layout)
 
     # --- pickles ------------------------------------------------------------------------------------------
 
