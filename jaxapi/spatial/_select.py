@@ -68,7 +68,10 @@ def searcher_for(cloud: Cloud, request: Request = ANY_REQUEST) -> Searcher:
     if kept is not None and not traced and (has_powers(p) or cloud.has_images):
         return kept
     if cloud.layout is not None:
-        return mesh_searcher(cloud)
+        on_mesh = mesh_searcher(cloud)
+        if not traced:
+            cloud.kept_searcher = on_mesh
+        return on_mesh
     if cloud.has_images:
         return _images_of(cloud, traced)
     pair_count = cloud.row_count * request.query_count
@@ -166,18 +169,19 @@ def _class_for(cloud: Cloud, request: Request, pair_count: int, traced: bool) ->
     where there are so many distances that compiling it pays: to find the nearest, not those within a radius.
     """
     search = request.search
+    m = cloud.m
     can_scipy = search is None or has_powers(search.p)
     of_tree: type[Searcher] = TracedSearcher if traced else DeviceSearcher
     of_scipy: type[Searcher] = CallbackSearcher if traced else HostSearcher
     if cloud.engine_asked is not None:
         return of_scipy if cloud.engine_asked == "scipy" and can_scipy else of_tree
     on_host = _choice.only_the_cpu() if traced else _choice.engine_name(cloud.points) == "scipy"
-    by_product = request.k > 0 and cloud.m >= FLAT_FROM and pair_count >= MANY_DISTANCES
+    by_product = request.k > 0 and m >= FLAT_FROM and pair_count >= MANY_DISTANCES
     if not on_host or by_product or not can_scipy:
         return of_tree
     if not traced:
         return of_scipy
-    is_small = compares_sooner(search, cloud.m, pair_count, request.k or request.max_neighbors)
+    is_small = compares_sooner(search, m, pair_count, request.k or request.max_neighbors)
     return EveryPairSearcher if is_small and in_a_program() else of_scipy
 
 

@@ -359,7 +359,8 @@ class MeshSearcher(ConcreteSearcher):
         """Return numbers as programs take them, concrete ones kept on every device."""
         if self.layout.mesh is None or self._traced(*values):
             return tuple(as_dtype(each, search.dtype) for each in values)
-        return tuple(constant_on(each, search.dtype, self.layout.everywhere) for each in values)
+        place = self.layout.everywhere
+        return tuple([constant_on(each, search.dtype, place) for each in values])
 
 
 def _of_rows(weights, rows: int, n: int, dtype):

@@ -23,7 +23,7 @@ class PlacedQueries(NamedTuple):
 
     def send_back(self, arrays, shape: tuple[int, ...]):
         """Return results in the batch shape, where the queries came from."""
-        arrays = tuple(a if a.shape == shape else a.reshape(shape) for a in arrays)
+        arrays = tuple([a if a.shape == shape else a.reshape(shape) for a in arrays])
         if self.result_sharding is None:
             return arrays
         return jax.device_put(arrays, self.result_sharding)
@@ -42,14 +42,13 @@ def placed(layout: MeshLayout, traced: bool, x, other=None) -> PlacedQueries:
     result_sharding = x.sharding if devices and not spread else None
     if len(devices) < 2:  # of the host, or one device: every process has it
         x = np.asarray(x)
-        other = other if other is None else np.asarray(other)
-    return PlacedQueries(_put(x, layout, spread), _put(other, layout, spread), spread, result_sharding)
+        other = None if other is None else np.asarray(other)
+    other = None if other is None else _put(other, layout, spread)
+    return PlacedQueries(_put(x, layout, spread), other, spread, result_sharding)
 
 
 def _put(x, layout: MeshLayout, spread: bool):
     """Return a concrete array as it is to lie, without a call where it lies so already."""
-    if x is None:
-        return None
     if isinstance(x, np.ndarray) and x.ndim == 1 and len(x) and x.strides == (0,):
         x = np.asarray(x[0])  # a number that was broadcast, which is less to move
     place = layout.sharding if spread and x.ndim else layout.everywhere

@@ -98,9 +98,15 @@ def called_back(function: Callable[[Batch], list], results: list[Result], arrays
     The function's results have the axes of the batch in front. Nothing has derivatives. What is known already
     is not handed to XLA.
     """
-    arrays = without_slopes([each if is_traced(each) else np.array(each) for each in arrays])
-    traced = [each for each in arrays if is_traced(each)]
-    callback = _Callback(function, results, arrays)
+    traced = []
+    known: list[np.ndarray | None] = []
+    for array in without_slopes(list(arrays)):
+        if is_traced(array):
+            traced.append(array)
+            known.append(None)
+        else:
+            known.append(np.array(array))
+    callback = _Callback(function, results, traced, known)
     start_threads()
     if not traced:
         return callback.at_once()
@@ -110,11 +116,11 @@ def called_back(function: Callable[[Batch], list], results: list[Result], arrays
 class _Callback:
     """A function of a batch as JAX calls it: with the traced arrays alone."""
 
-    def __init__(self, function: Callable[[Batch], list], results: list[Result], arrays: list):
+    def __init__(self, function: Callable[[Batch], list], results: list[Result], traced: list, known: list):
         self.function = function
         self.results = results
-        self.known = [None if is_traced(each) else np.asarray(each) for each in arrays]
-        self.traced = [(each.ndim, np.dtype(each.dtype)) for each in arrays if is_traced(each)]
+        self.known = known  # None in the place of each traced array
+        self.traced = [(each.ndim, np.dtype(each.dtype)) for each in traced]
 
     def in_program(self, traced: list) -> list:
         """Return the results, which a program computes by calling back; with the axes of a batch in front.

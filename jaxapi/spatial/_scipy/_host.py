@@ -153,7 +153,8 @@ class CallbackSearcher(LocalSearcher):
         queries = None if x is None or is_of_own_points else _given(x, search.dtype)
         numbers = [_given(each, search.dtype) for each in numbers]
         by_scipy = self._search_of_batch(function, search, static, is_of_own_points)
-        return _called_back(by_scipy, results, self._points(search), queries, *numbers)
+        points = self._points(search) if by_scipy.trees is None else None
+        return _called_back(by_scipy, results, points, queries, *numbers)
 
     def _pair_sums(self, other: "CallbackSearcher", radii, search: Search, weights: PairWeights, sums):
         given_weights = [] if weights.self_weights is None else list(weights)
@@ -161,7 +162,7 @@ class CallbackSearcher(LocalSearcher):
             given_weights = [_given(array, sums) for array in given_weights]
         by_scipy = self._search_of_batch(_by_ckdtree.two_point, search, {"sums": sums})
         results = ((radii.shape, sums),)
-        points = self._points(search)
+        points = self._points(search) if by_scipy.trees is None else None
         others = other._points(search)
         return _called_back(by_scipy, results, points, others, _given(radii, search.dtype), *given_weights)[0]
 
@@ -183,9 +184,10 @@ class CallbackSearcher(LocalSearcher):
 
 
 def _called_back(by_scipy: "_SearchOfBatch", results, points, *inputs):
-    """Return what a search finds when its values are known; `points` are what its trees are made of."""
-    if by_scipy.trees is not None:
-        points = None
+    """Return what a search finds when its values are known.
+
+    `points` are what its trees are made of; None: there are trees.
+    """
     leaves, structure = jax.tree.flatten((points, *inputs))
 
     def search_batch(batch: Batch):

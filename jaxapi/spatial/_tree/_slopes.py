@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..._core._dtypes import x64_for
-from ..._core._programs import is_traced
+from ..._core._programs import any_traced, is_traced
 from ._metric import axis_difference, wrap
 from ._powers_of_two import converted, is_small, scaled, unit_of_small, unscaled
 
@@ -145,6 +145,8 @@ def _to_nearest_image(vectors, boxsize, xp):
 
 def without_slopes(values):
     """Return values that no derivative flows through: integers, too, which `allow_int` has traced."""
+    if not any_traced(*jax.tree.leaves(values)):
+        return values
     return jax.tree.map(_without_slopes, values)
 
 

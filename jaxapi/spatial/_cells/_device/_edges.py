@@ -1,5 +1,7 @@
 """The edges between points and images within a radius."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -14,7 +16,7 @@ from . import _clouds
 from ._image_search import ImageNeighbors
 from ._images import cell_shifts, images_of, in_float64, measured_distances, where_active
 from ._places import Places, over_places, places_at_once
-from ._slots import slot_queries_of
+from ._slots import SlotQueries, slot_queries_of
 
 __all__ = ["edges"]
 
@@ -33,73 +35,15 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
             receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
         return receivers, senders, shifts, distances, count
     slot_queries = slot_queries_of(images, images.tree, radius, periodic, search)
-    engine = search.engine
+    edge_search = _EdgeSearch(slot_queries, relation, size)
+    counts = edge_search.counts()
     tree = slot_queries.tree
-    metric = TreeMetric(search.p)
     slot_count = tree.points.shape[1]
-    vector_count = images.lattice.vector_count
-
-    def searched(places: Places) -> Places:
-        if relation is not Relation.LATER:
-            return places
-        return places._replace(is_place=places.is_place & (first_number(places.shift, jnp) >= 0))
-
-    def count_edges(places: Places, state):
-        counts, _ = state
-        counted = slot_queries.counts(searched(places), relation)
-        counts_of_places, _ = counted
-        return counts.at[places.target].add(counts_of_places), counted
-
-    boxes = slot_queries.boxes
-    at_once = places_at_once(boxes)
-    no_counts = jnp.zeros(slot_count, np.int32)
-    none_counted = jnp.zeros(at_once, np.int32), jnp.zeros(at_once, bool)
-    counts_by_slot, last_counted = over_places(boxes, count_edges, (no_counts, none_counted))
-    came_at_once = boxes.total.sum() <= at_once
-    counts_by_row = jnp.zeros(slot_count, np.int32).at[tree.rows].add(counts_by_slot, mode="drop")
-    sums = engine.running_sums(counts_by_row)
+    counts_by_row = jnp.zeros(slot_count, np.int32).at[tree.rows].add(counts.of_slots, mode="drop")
+    sums = search.engine.running_sums(counts_by_row)
     first_edges = sums[jnp.minimum(tree.rows, slot_count)].astype(np.int64)  # of each slot
-
-    def fill_edges(places: Places, state):
-        written, senders, shifts = state
-        places = searched(places)
-        # If all places came at once, what was counted of the last ones is of all.
-        counts, has_border = lax.cond(
-            came_at_once, lambda: last_counted, lambda: slot_queries.counts(places, relation)
-        )
-        next_edges = first_edges + written.astype(np.int64)
-        starts, stops = _edges_of_places(places, counts, next_edges, size)
-        outer = places.take_bounds(slot_queries.bounds.outer)
-        moved = slot_queries.moved(places, where_active(~has_border, outer), relation)
-        # Those of a place are written from an offset up to the next one.
-        offsets = jnp.stack([starts, stops], axis=1).reshape(-1)
-        queries = moved.queries._replace(order=2 * lax.iota(np.int32, len(starts)))
-        rows, distances = engine.fill(tree, queries, offsets, metric, size=size, relation=relation)
-        senders = jnp.where(jnp.isfinite(distances), rows, senders)
-        place = _places_of_edges(starts, stops, size)
-        shifts_of_places = places.shift.astype(np.int32)
-        shifts = jnp.where((place >= 0)[:, None], shifts_of_places[place], shifts)
-
-        def add(neighbors: ImageNeighbors, is_wanted, state):
-            next_edge, senders = state
-            edge = next_edge[:, None] + jnp.cumsum(is_wanted, axis=1, dtype=np.int32) - 1
-            edge = jnp.where(is_wanted & (edge < stops[:, None]), edge, size)
-            senders = senders.at[edge].set(neighbors.rows, mode="drop")
-            next_edge = jnp.minimum(next_edge + jnp.sum(is_wanted, axis=1, dtype=np.int32), size)
-            return next_edge, senders
-
-        def measure_all(senders):
-            at_border = moved.with_bounds(where_active(has_border, outer))
-            _, senders = slot_queries.with_all_within(tree, at_border, add, (starts, senders))
-            return senders
-
-        senders = lax.cond(has_border.any(), measure_all, lambda senders: senders, senders)
-        return written.at[places.target].add(counts), senders, shifts
-
+    senders, shifts = edge_search.filled(counts, first_edges)
     n = images.points.n
-    no_shifts = jnp.zeros((size, vector_count), np.int32)
-    state = no_counts, jnp.broadcast_to(n, (size,)), no_shifts
-    _, senders, shifts = over_places(boxes, fill_edges, state)
     # The receiver of an edge is the number of rows whose edges have ended before it.
     ended = jnp.zeros(size, np.int32).at[sums[1:]].add(1, mode="drop")
     receivers = jnp.where(senders < n, jnp.cumsum(ended, dtype=np.int32), n)
@@ -112,6 +56,103 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     if relation is Relation.LATER:
         receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
     return receivers, senders, shifts, distances, sums[-1]
+
+
+class _EdgeCounts(NamedTuple):
+    """How many edges there are."""
+
+    of_slots: Array  # (N,)
+    of_last_places: tuple[Array, Array]  # (C,) of each place, and whether some are at the radius
+    came_at_once: Array  # () whether the last places are all that there are
+
+
+class _EdgeSearch(NamedTuple):
+    """A search for at most `size` edges of points, from all places of the slots of their tree."""
+
+    slot_queries: SlotQueries
+    relation: Relation
+    size: int
+
+    def counts(self) -> _EdgeCounts:
+        """Return how many edges there are."""
+        boxes = self.slot_queries.boxes
+        at_once = places_at_once(boxes)
+        no_counts = jnp.zeros(len(boxes.low), np.int32)
+        none_counted = jnp.zeros(at_once, np.int32), jnp.zeros(at_once, bool)
+        of_slots, last_counted = over_places(boxes, self._count, (no_counts, none_counted))
+        return _EdgeCounts(of_slots, last_counted, boxes.total.sum() <= at_once)
+
+    def filled(self, counts: _EdgeCounts, first_edges) -> tuple[Array, Array]:
+        """Return senders (size,) and shifts (size, P) of the edges.
+
+        Those of each slot start at `first_edges` (N,).
+        """
+        images = self.slot_queries.image_search.images
+        boxes = self.slot_queries.boxes
+        no_shifts = jnp.zeros((self.size, images.lattice.vector_count), np.int32)
+        none_written = jnp.zeros(len(boxes.low), np.int32)
+        no_senders = jnp.broadcast_to(images.points.n, (self.size,))
+
+        def fill(places: Places, state):
+            return self._fill(self._searched(places), counts, first_edges, state)
+
+        _, senders, shifts = over_places(boxes, fill, (none_written, no_senders, no_shifts))
+        return senders, shifts
+
+    def _searched(self, places: Places) -> Places:
+        """Return the places that see their pairs: of LATER those that are moved to one side."""
+        if self.relation is not Relation.LATER:
+            return places
+        return places._replace(is_place=places.is_place & (first_number(places.shift, jnp) >= 0))
+
+    def _count(self, places: Places, state):
+        counts, _ = state
+        counted = self.slot_queries.counts(self._searched(places), self.relation)
+        counts_of_places, _ = counted
+        return counts.at[places.target].add(counts_of_places), counted
+
+    def _fill(self, places: Places, counts: _EdgeCounts, first_edges, state):
+        """Return how many edges of each slot (N,) are written, and senders and shifts with those written."""
+        slot_queries = self.slot_queries
+        tree = slot_queries.tree
+        search = slot_queries.image_search.search
+        written, senders, shifts = state
+        # If all places came at once, what was counted of the last ones is of all.
+        counts_of_places, has_border = lax.cond(
+            counts.came_at_once,
+            lambda: counts.of_last_places,
+            lambda: slot_queries.counts(places, self.relation),
+        )
+        next_edges = first_edges + written.astype(np.int64)
+        starts, stops = _edges_of_places(places, counts_of_places, next_edges, self.size)
+        outer = places.take_bounds(slot_queries.bounds.outer)
+        moved = slot_queries.moved(places, where_active(~has_border, outer), self.relation)
+        # Those of a place are written from an offset up to the next one.
+        offsets = jnp.stack([starts, stops], axis=1).reshape(-1)
+        queries = moved.queries._replace(order=2 * lax.iota(np.int32, len(starts)))
+        metric = TreeMetric(search.p)
+        rows, distances = search.engine.fill(
+            tree, queries, offsets, metric, size=self.size, relation=self.relation
+        )
+        senders = jnp.where(jnp.isfinite(distances), rows, senders)
+        place = _places_of_edges(starts, stops, self.size)
+        shifts = jnp.where((place >= 0)[:, None], places.shift.astype(np.int32)[place], shifts)
+
+        def add(neighbors: ImageNeighbors, is_wanted, state):
+            next_edge, senders = state
+            edge = next_edge[:, None] + jnp.cumsum(is_wanted, axis=1, dtype=np.int32) - 1
+            edge = jnp.where(is_wanted & (edge < stops[:, None]), edge, self.size)
+            senders = senders.at[edge].set(neighbors.rows, mode="drop")
+            next_edge = jnp.minimum(next_edge + jnp.sum(is_wanted, axis=1, dtype=np.int32), self.size)
+            return next_edge, senders
+
+        def measure_all(senders):
+            at_border = moved.with_bounds(where_active(has_border, outer))
+            _, senders = slot_queries.with_all_within(tree, at_border, add, (starts, senders))
+            return senders
+
+        senders = lax.cond(has_border.any(), measure_all, lambda senders: senders, senders)
+        return written.at[places.target].add(counts_of_places), senders, shifts
 
 
 def _edges_of_places(places: Places, counts, next_edges, size: int) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 """The nearest images of queries."""
 
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,89 +32,119 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     which holds all that are not farther.
     """
     images, wrapped = images_and_queries(points, queries, periodic, search)
-    query_count = len(wrapped.inside)
-    bound = jnp.broadcast_to(beyond(bound), query_count)
+    bound = jnp.broadcast_to(beyond(bound), len(wrapped.inside))
     if wrapped.ids is not None:
         bound = jnp.where(wrapped.is_far & (wrapped.inside_length >= bound), 0.0, bound)
     given = ImageQueries(points.data, points.ids) if queries is None else queries
     image_search = ImageSearch(images, wrapped, given, periodic, search)
-    rounding = rounding_of(images, wrapped)
-    n = points.n
-    point_count = max(min(k, len(points.data)), 1)  # of an image that are looked at
-    vector_count = images.lattice.vector_count
-    heights = wrapped.lattice.heights
-    heights = jnp.where(jnp.isfinite(heights), heights, 1.0)
-    if heights.ndim > 1:
-        heights = heights.min(axis=0, initial=jnp.inf)
-    sees_alike = wrapped.is_far
-    if 0 < vector_count < points.data.shape[1]:
-        extent = images.size * (1 + k)
-        sees_alike |= gap_of(images.extent, wrapped, jnp) >= extent * 2.0**ALIKE_EXPONENT
+    neighbors = _NearestSearch(image_search, bound, rounding_of(images, wrapped), k).found()
+    return neighbors.rows, neighbors.shifts, neighbors.distances
 
-    def nearer_than_bound(neighbors: ImageNeighbors) -> ImageNeighbors:
-        return neighbors.kept(neighbors.distances < bound[:, None], n)
 
-    def search_image(shift, neighbors):
-        last_distance = jnp.minimum(neighbors.distances[:, -1], bound)
-        reach = jnp.where(last_distance > 0, last_distance * (1 + ROUNDING) + rounding, 0.0)
-        reach = jnp.nextafter(reach, jnp.full_like(reach, jnp.inf))
-        reach = jnp.where(bound > 0, reach, 0.0)
-        limits = Limits(reach, jnp.zeros((), np.float64))
-        inputs = images.tree, image_search.moved(shift), limits, TreeMetric(search.p)
-        answer = ChosenNeighbors(point_count + 1, None)
-        distances, rows = _tree_programs.nearest_columns(*inputs, answer=answer, search=search)
-        tied_reach = tied_reach_of(images, wrapped, distances, point_count)
-        is_tied = tied_reach >= 0
-        image_neighbors = nearer_than_bound(image_search.measured(rows, shift)).without(is_tied, n)
-        neighbors = neighbors.with_those_of(image_neighbors)
+class _NearestSearch(NamedTuple):
+    """A search for the `k` nearest images of each query that are nearer than its bound."""
 
-        def add(next_neighbors: ImageNeighbors, neighbors: ImageNeighbors) -> ImageNeighbors:
-            return neighbors.with_those_of(nearer_than_bound(next_neighbors))
+    image_search: ImageSearch
+    bound: Array  # (q,)
+    rounding: Array  # (q,) by how much distances may be rounded
+    k: int
 
-        def measure_all(neighbors):
-            return image_search.with_all_within(shift, tied_reach, add, neighbors)
+    def found(self) -> ImageNeighbors:
+        """Return the nearest images."""
+        images = self.image_search.images
+        vector_count = images.lattice.vector_count
+        none = ImageNeighbors.empty(len(self.bound), self.k, images)
+        no_shift = jnp.zeros(vector_count, np.float64)
+        neighbors = self.with_those_of_shift(no_shift, none)
+        if not vector_count:
+            return neighbors
+        unmoved = Box(no_shift, no_shift)
+        start = jnp.zeros((), np.float64), self.next_box(unmoved, neighbors), unmoved, neighbors
+        *_, neighbors = lax.while_loop(_has_more, self.step, start)
+        return neighbors
 
-        return lax.cond(is_tied.any(), measure_all, lambda neighbors: neighbors, neighbors)
-
-    def next_box(done: Box, neighbors: ImageNeighbors) -> Box:
-        """Return the box to go through after those shifts that are done."""
-        last_distance = jnp.minimum(neighbors.distances[:, -1], bound)
-        misses_some = (neighbors.distances[:, 0] < jnp.inf) & (last_distance == jnp.inf)
-        grown = _grown(done.high, heights)
-        boxes = boxes_within(images, wrapped, last_distance, search.p)
-        # Far off the plane of the vectors the nearest of one cell may be far from each other: images of the
-        # very nearest are nearer, and leave fewer images in reach.
-        has_many = (boxes.total >= many_images(k)) & (done.total < k)
-        if search.p == 2:
-            boxes = boxes.where(~((boxes.total >= MOST_IMAGES) & sees_alike), jnp)
-        box = boxes.of_all(jnp)
-        box = done.with_those_of(_where(box.total > 0, box, done), jnp)
-        return _where((misses_some | has_many).any(), Box(-grown, grown), box)
-
-    def step(state):
+    def step(self, state):
+        """Return the state after one shift of a box; with the last one the next box comes."""
         number, box, done, neighbors = state
         shift = box.shift(number, jnp)
 
         def search_shift(neighbors):
-            return search_image(shift, neighbors)
+            return self.with_those_of_shift(shift, neighbors)
 
         neighbors = lax.cond(done.holds(shift), lambda neighbors: neighbors, search_shift, neighbors)
         is_end = number + 1 >= box.total
-        following = _where(is_end, next_box(box, neighbors), box)
+        following = _where(is_end, self.next_box(box, neighbors), box)
         done = _where(is_end, box, done)
         return jnp.where(is_end, 0.0, number + 1), following, done, neighbors
 
-    def more(state):
-        _, box, done, _ = state
-        return ((box.low < done.low) | (box.high > done.high)).any()
+    def with_those_of_shift(self, shift, neighbors: ImageNeighbors) -> ImageNeighbors:
+        """Return the nearest of some neighbors and of those of all queries when they are moved by a shift."""
+        images, queries, _, _, search = self.image_search
+        n = images.points.n
+        point_count = max(min(self.k, len(images.points.data)), 1)  # of an image that are looked at
+        last_distance = self._last_distance(neighbors)
+        reach = jnp.where(last_distance > 0, last_distance * (1 + ROUNDING) + self.rounding, 0.0)
+        reach = jnp.nextafter(reach, jnp.full_like(reach, jnp.inf))
+        reach = jnp.where(self.bound > 0, reach, 0.0)
+        limits = Limits(reach, jnp.zeros((), np.float64))
+        inputs = images.tree, self.image_search.moved(shift), limits, TreeMetric(search.p)
+        answer = ChosenNeighbors(point_count + 1, None)
+        distances, rows = _tree_programs.nearest_columns(*inputs, answer=answer, search=search)
+        tied_reach = tied_reach_of(images, queries, distances, point_count)
+        is_tied = tied_reach >= 0
+        measured = self.image_search.measured(rows, shift)
+        neighbors = neighbors.with_those_of(self._nearer_than_bound(measured).without(is_tied, n))
 
-    no_shift = jnp.zeros(vector_count, np.float64)
-    unmoved = Box(no_shift, no_shift)
-    neighbors = search_image(no_shift, ImageNeighbors.empty(query_count, k, images))
-    if vector_count:
-        start = jnp.zeros((), np.float64), next_box(unmoved, neighbors), unmoved, neighbors
-        *_, neighbors = lax.while_loop(more, step, start)
-    return neighbors.rows, neighbors.shifts, neighbors.distances
+        def measure_all(neighbors):
+            return self.image_search.with_all_within(shift, tied_reach, self._with_nearer, neighbors)
+
+        return lax.cond(is_tied.any(), measure_all, lambda neighbors: neighbors, neighbors)
+
+    def next_box(self, done: Box, neighbors: ImageNeighbors) -> Box:
+        """Return the box to go through after those shifts that are done."""
+        images, queries, _, _, search = self.image_search
+        last_distance = self._last_distance(neighbors)
+        misses_some = (neighbors.distances[:, 0] < jnp.inf) & (last_distance == jnp.inf)
+        grown = _grown(done.high, self._heights())
+        boxes = boxes_within(images, queries, last_distance, search.p)
+        # Far off the plane of the vectors the nearest of one cell may be far from each other: images of the
+        # very nearest are nearer, and leave fewer images in reach.
+        has_many = (boxes.total >= many_images(self.k)) & (done.total < self.k)
+        if search.p == 2:
+            boxes = boxes.where(~((boxes.total >= MOST_IMAGES) & self._sees_alike()), jnp)
+        box = boxes.of_all(jnp)
+        box = done.with_those_of(_where(box.total > 0, box, done), jnp)
+        return _where((misses_some | has_many).any(), Box(-grown, grown), box)
+
+    def _last_distance(self, neighbors: ImageNeighbors) -> Array:
+        """Return what a further neighbor of each query (q,) must be nearer than."""
+        return jnp.minimum(neighbors.distances[:, -1], self.bound)
+
+    def _nearer_than_bound(self, neighbors: ImageNeighbors) -> ImageNeighbors:
+        return neighbors.kept(neighbors.distances < self.bound[:, None], self.image_search.images.points.n)
+
+    def _with_nearer(self, further: ImageNeighbors, neighbors: ImageNeighbors) -> ImageNeighbors:
+        return neighbors.with_those_of(self._nearer_than_bound(further))
+
+    def _heights(self) -> Array:
+        """Return the least distance (P,) between neighboring planes of all lattices."""
+        heights = self.image_search.queries.lattice.heights
+        heights = jnp.where(jnp.isfinite(heights), heights, 1.0)
+        return heights if heights.ndim == 1 else heights.min(axis=0, initial=jnp.inf)
+
+    def _sees_alike(self) -> Array:
+        """Tell which queries (q,) are so far away that images of a point are equally near, up to rounding."""
+        images, queries, *_ = self.image_search
+        if images.lattice.vector_count == images.points.data.shape[1]:
+            return queries.is_far
+        extent = images.size * (1 + self.k)
+        return queries.is_far | (gap_of(images.extent, queries, jnp) >= extent * 2.0**ALIKE_EXPONENT)
+
+
+def _has_more(state):
+    """Tell whether there are shifts that are not done."""
+    _, box, done, _ = state
+    return ((box.low < done.low) | (box.high > done.high)).any()
 
 
 def _grown(extent, heights) -> Array:
