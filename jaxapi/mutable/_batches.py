@@ -62,6 +62,7 @@ __all__ += ["WAITS", "Kind", "LineProgram", "Positions", "attempt_by_kinds", "at
 __all__ += [
     "is_asked_at_once",
     "is_lent",
+    "is_waited_for",
     "kind_of",
     "kind_of_array",
     "line_of",
@@ -84,7 +85,7 @@ _KINDS_KEPT = 4096
 _FEW = 8  # elements of an array that may be one of many numbers
 
 # Which object it is, as `id` says. Python tells audit hooks of each call of that, and filelock has one, which
-# JAX loads where it is installed: a line would take half as long again.
+# JAX loads where it is installed: with `id` a line takes half as long again.
 identity_of = object.__hash__
 
 _PACKAGE = __name__.partition(".")[0] + "."
@@ -268,6 +269,16 @@ def note_reader(array: Any) -> None:
     _readers[identity] = weakref.ref(array, lambda _: _readers.pop(identity, None))
 
 
+def is_waited_for(value: Any) -> bool:
+    """Whether a line, or what a mask selects, waits for an array, as far as is seen without a lock."""
+    identity = identity_of(value)
+    batches = [reference() for reference in list(_waiting.values())]
+    readers = [reference() for reference in list(_readers.values())]
+    return any(batch is not None and identity in batch._known for batch in batches) or any(
+        array is not None and array._reads(value) for array in readers
+    )
+
+
 def run_readers(value: Any) -> None:
     """Run what waits for an array."""
     for reader in list(_readers.values()):
@@ -410,7 +421,7 @@ def _has_products(jaxpr: Any) -> bool:
     return False
 
 
-# Its code, by its identity, its instruction, and the program of a line, as a call may make several.
+# A user's statement: the identity of its code, its instruction, and one of the programs that it calls.
 Statement = tuple[int, int, LineProgram]
 
 # What chooses the program of a line, of which the kinds of operands, and whether x64 mode is on, come last.
@@ -474,9 +485,7 @@ class _Batch:
                 program = program_of((*key, tuple(kinds), self.is_x64))
                 if program is None:
                     return None
-                if not _NUMBERS.isdisjoint(kinds):
-                    _check_numbers(args, program.operand_kinds)
-                return self._made(program, args, operands)
+                return self._made(program, args, operands, not _NUMBERS.isdisjoint(kinds))
             finally:
                 self.is_busy = False
 
@@ -617,19 +626,23 @@ class _Batch:
         self._is_round = statement == self._first_repeated and number >= _SHORTEST
         return self._is_round
 
-    def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any]) -> Any:
+    def _made(self, program: LineProgram, args: Sequence[Any], operands: list[Any], has_numbers: bool) -> Any:
         """Return what a call makes: a line, or a program that runs at once."""
         if program.starts_at_once or _LENT in operands:
-            return self._run_now(program, args)
+            return None if _writes_in_place(program) else self._run_now(program, args)
         code, instruction = _code_and_instruction(sys._getframe(1))
         number = len(self._lines.programs)
         if not number:
             asked = _asked_at_once.get(_place_of(code, instruction))
+            if asked is not None and _writes_in_place(program):
+                return None
             if asked is not None and asked.runs():
                 return self._run_now(program, args)
         statement = (identity_of(code), instruction, program)
         if not self.is_open or self._ends_before(statement, number):
             return _RUN_FIRST
+        if has_numbers:
+            _check_numbers(args, program.operand_kinds)
         self._statements[statement] = code
         self._bytes += program.nbytes
         if None in operands:
@@ -645,9 +658,8 @@ class _Batch:
         return program.returned(results) if self.is_open else _RUN_FIRST
 
     def _run_now(self, program: LineProgram, args: Sequence[Any]) -> Any:
-        """Return what a program makes that runs now; None where who calls it knows what memory it may use."""
-        if program.writes and not is_small(program.operand_kinds[0]):
-            return None
+        """Return what a program makes that runs now."""
+        _check_numbers(args, program.operand_kinds)
         operands = map(self._value, args, program.operand_kinds)
         with self._modes():
             return program.returned(program.results(program(operands)))
@@ -655,7 +667,8 @@ class _Batch:
     def _value(self, x: Any, kind: Kind) -> Any:
         """Return an operand of a program that runs now."""
         if type(x) in _NUMBERS:
-            return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
+            with np.errstate(over="ignore"):  # which was said before
+                return repeated(x if kind.weak_type else np.asarray(x, kind.dtype), self.device)
         if isinstance(x, (np.ndarray, np.generic)):
             return repeated(x, self.device)
         batch = x.batch if type(x) is Pending else None
@@ -720,6 +733,11 @@ class _Batch:
                 _asked_at_once.popitem(last=False)
 
 
+def _writes_in_place(program: LineProgram) -> bool:
+    """Whether a program that runs at once is called elsewhere, where it is known what memory it may use."""
+    return program.writes and not is_small(program.operand_kinds[0])
+
+
 def is_asked_at_once(is_run: bool = False) -> bool:
     """Whether nothing is waiting, and the user's program is at a statement that runs at once.
 
@@ -778,8 +796,8 @@ def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
         if type(x) is int and kind.weak_type:
             np.asarray(x, kind.dtype)
         elif type(x) in _NUMBERS and not kind.weak_type:
-            is_held = kind.dtype.kind in "fc" and type(x) is not complex and -_HELD < x < _HELD
-            if not is_held:
+            is_small_number = type(x) is not complex and abs(x) < _HELD_BY_ALL_FLOATS
+            if not is_small_number or kind.dtype.kind not in "fc":
                 number_in(kind.dtype, x)
 
 
@@ -787,8 +805,7 @@ def number_in(dtype: np.dtype, number: complex) -> np.ndarray:
     """Return a Python number in a dtype, with NumPy's error, or its warning of the user's statement."""
     with np.errstate(over="ignore"):
         value = np.asarray(number, dtype)
-    is_finite = type(number) is int or not np.isinf(number)
-    overflows = value.dtype.kind in "fc" and np.isinf(value) and is_finite
+    overflows = value.dtype.kind in "fc" and _infinite_parts(value.item()) > _infinite_parts(number)
     if overflows and np.geterr()["over"] == "warn":
         warnings.warn("overflow encountered in cast", RuntimeWarning, stacklevel=_frames_of_ours())
     elif overflows:
@@ -796,8 +813,12 @@ def number_in(dtype: np.dtype, number: complex) -> np.ndarray:
     return value
 
 
+def _infinite_parts(number: complex) -> int:
+    return math.isinf(number.real) + math.isinf(number.imag)
+
+
 def _frames_of_ours() -> int:
-    """Return how many frames of ours there are between the caller of this function and the user's program."""
+    """Return the ``stacklevel`` at which the caller of this function warns of the user's statement."""
     frame = sys._getframe(1)
     count = 1
     while frame.f_back is not None and _is_ours(frame.f_globals):
@@ -806,7 +827,7 @@ def _frames_of_ours() -> int:
     return count
 
 
-_HELD = 2**15  # below the overflow of float16
+_HELD_BY_ALL_FLOATS = 2**15  # float16 overflows above
 _LENT = object()
 _RUN_FIRST = object()
 _RUN_OTHERS = object()

@@ -24,6 +24,7 @@ from ._batches import (
     is_asked_at_once,
     is_lent,
     is_recording,
+    is_waited_for,
     lend,
     recorded,
     run_readers,
@@ -123,9 +124,13 @@ class Storage:
 
     def _run_if_it_reads(self, value: Any) -> None:
         """Read what a mask selects of a value, or by it, which others may delete from now on."""
-        masked = self._masked
-        if masked is not None and masked.reads(value):
+        if self._reads(value):
             self._hold_what_is_selected()
+
+    def _reads(self, value: Any) -> bool:
+        """Whether it is what a mask selects of a value, or by it."""
+        masked = self._masked
+        return masked is not None and masked.reads(value)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -400,7 +405,7 @@ class Storage:
             holder: Any = self if self._buffer is None else self._buffer
             if held is None:
                 return False
-            if holder._shared and not is_lent(lend(held.value)):  # else the line runs now, in new memory
+            if holder._shared and not _is_written_now(held.value):
                 return False
             new = line_of(held.value, held.rows, *args)
             if new is None:
@@ -433,6 +438,16 @@ class Storage:
             with contextlib.suppress(AttributeError):
                 del self._value  # what was kept for reuse
             _replace_in(self._buffer, program, args)
+
+
+def _is_written_now(value: Any) -> bool:
+    """Whether a line that writes to memory that may be in use elsewhere runs now, in new memory.
+
+    It does where the value is lent. This lends it, unless somebody waits for it, who would run then.
+    """
+    if not is_lent(value) and not (type(value) is Pending or is_waited_for(value)):
+        lend(value)
+    return is_lent(value)
 
 
 def _replace_in(holder: Any, program, args) -> None:

@@ -759,6 +759,42 @@ def test_a_number_that_overflows_warns_at_its_statement(way, statement):
         statement(x)
 
 
+def test_an_overflow_is_said_once_for_each_statement(way):
+    x = jaxapi.numpy.asarray(np.arange(3), dtype="float32")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(150):  # some begin a batch, and some run at once
+            y = x * 1e300
+        for _ in range(10):
+            np.asarray(x * 1e300)
+    assert np.isinf(np.asarray(y)[1:]).all()
+    assert [warning.filename for warning in caught] == [__file__] * 160
+
+
+def test_a_write_to_what_was_handed_out_lets_others_wait(way):
+    x = mutable.asarray(np.arange(41.0))
+    assert x._value.shape == (41,)
+    y = x + 1
+    part = x[x > 2]
+    x[2:9] = 5
+    assert is_pending(y._buffer)
+    assert part._masked is not None
+    np.testing.assert_array_equal(np.asarray(y), np.arange(41.0) + 1)
+    np.testing.assert_array_equal(np.asarray(part), np.arange(3.0, 41))
+    assert np.asarray(x)[:10].tolist() == [0, 1, 5, 5, 5, 5, 5, 5, 5, 9]
+
+
+@pytest.mark.parametrize("size", [5, 100_000])  # of which the second one is written to in place
+def test_a_write_that_runs_at_once_seldom_waits(way, size):
+    x = mutable.zeros(size)
+    waited = []
+    for _ in range(130):
+        x[3] = 1
+        waited.append(is_pending(x))
+        assert np.asarray(x)[3] == 1
+    assert sum(waited[10:]) <= 3
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_full_of_more_than_int64_holds(way, waits):
     with jaxapi.numpy.deferred(waits):

@@ -136,7 +136,9 @@ def test_what_is_not_changed_keeps_its_memory(argument):
         return jax.tree.map(lambda x: x * 2, x)
 
     x = xp.zeros(100_000)
-    for _ in range(3):  # the first write of a kind is made to a copy
+    for _ in range(
+        3
+    ):  # the first write to a number, and to one that is kept on the device, is made to a copy
         x[0] = 1
         jax.block_until_ready(x._value)
     before = x._value.unsafe_buffer_pointer()
