@@ -7,6 +7,7 @@ import pytest
 
 import jaxapi as xp
 from jaxapi import _sorting
+from jaxapi._core._order import float_keys
 
 SHAPE = (4, 12)
 
@@ -78,3 +79,17 @@ def test_dtype_of_positions():
         found = xp.argsort(x, dtype="int8")
         assert found.dtype == "int8"
         assert found.tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("is_wide", [False, True])
+def test_keys_of_floats_are_in_their_order(dtype, is_wide):
+    values = np.concatenate([np.ravel(x) for x in inputs_of(dtype)])
+    with jax.enable_x64(True):
+        given = jnp.asarray(values, dtype)
+    with jax.enable_x64(is_wide):
+        keys = np.asarray(jax.jit(float_keys)(given))
+    assert keys.dtype.itemsize == values.dtype.itemsize
+    _, places = np.unique(values, return_inverse=True)
+    _, places_of_keys = np.unique(keys, return_inverse=True)
+    np.testing.assert_array_equal(places_of_keys, places)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._dtypes import x64_for
 from ._masks import index_dtype_for
 
 __all__ = ["float_keys", "insertion_points", "keys_of"]
@@ -39,11 +40,12 @@ def float_keys(x: jax.Array) -> jax.Array:
     if x.dtype.itemsize == 1:  # float32 has all of these numbers
         x = x.astype(np.float32)
     signed = np.dtype(f"int{8 * x.dtype.itemsize}")
-    bits = lax.bitcast_convert_type(x, signed)
     greatest = np.asarray(np.iinfo(signed).max, signed)
     infinite = np.asarray(np.inf, x.dtype).view(signed)
-    magnitude = bits & greatest  # all bits but the sign's
-    return jnp.where(magnitude > infinite, greatest, jnp.where(bits < 0, -magnitude, magnitude))
+    with x64_for(signed):  # else constants of 64 bits were cut to 32 with x64 mode off
+        bits = lax.bitcast_convert_type(x, signed)
+        magnitude = bits & greatest  # all bits but the sign's
+        return jnp.where(magnitude > infinite, greatest, jnp.where(bits < 0, -magnitude, magnitude))
 
 
 def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:

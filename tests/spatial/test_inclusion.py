@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.spatial
 from meshes import mesh_of, spread
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -392,3 +393,24 @@ def test_upper_bounds_beyond_the_dtype_of_distances():
         assert tree.query([0.25], 2, distance_upper_bound=bound)[0].tolist() == found
     assert tree.query([0.0], distance_upper_bound=1e-40)[0] == 0
     assert tree.query([0.0], distance_upper_bound=0.0)[0] == np.inf
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("is_traced", [False, True])
+@pytest.mark.parametrize("boxsize", [None, 8.0])
+def test_bounds_in_programs_with_x64_mode_off(boxsize, is_traced):
+    """Of points of float64: our own engines found nothing below any bound."""
+    rng = np.random.default_rng(5)
+    points, queries = 8 * rng.random((200, 2)), 8 * rng.random((7, 2))
+    distances, rows = scipy.spatial.KDTree(points, boxsize=boxsize).query(
+        queries, 5, distance_upper_bound=0.7
+    )
+    with jax.enable_x64(False):
+        tree = KDTree(points, boxsize=boxsize, engine="lax")
+
+        def nearest(tree, bound):
+            return tree.query(queries, 5, distance_upper_bound=bound if is_traced else 0.7)
+
+        found, found_rows = jax.jit(nearest)(tree, 0.7)
+    np.testing.assert_array_equal(found_rows, rows)
+    np.testing.assert_allclose(found, distances, rtol=1e-6)
