@@ -12,5 +12,5 @@ def program_in(parameter: Any) -> Any:
     `jax_custom_vjp3`, an object that has traced one.
     """
     traced = getattr(parameter, "traced", None)
-    program = parameter if traced is None else traced.jaxpr
+    program = parameter if traced is None else getattr(traced, "jaxpr", None)
     return program if hasattr(getattr(program, "jaxpr", program), "eqns") else None

@@ -89,7 +89,8 @@ def may_stay_numpys(x: Any) -> bool:
 
 
 def _has_numbers_for_numpy(dtype: np.dtype) -> bool:
-    return is_numpys(dtype) and dtype.kind != "c" and dtype != np.float16
+    has_half_or_extended_precision = dtype.char in "eg"
+    return is_numpys(dtype) and dtype.kind != "c" and not has_half_or_extended_precision
 
 
 def _may_compute() -> bool:

@@ -1,5 +1,6 @@
 """Arrays on their way to a device and back: dtypes, placement, and what is refused."""
 
+import operator
 from functools import lru_cache
 from typing import Any
 
@@ -64,7 +65,7 @@ def points_dtype(dtype) -> np.dtype:
 
 def placed_like(data, *arrays):
     """Return arrays of the host, which nobody else may write to, as jax arrays on the device of `data`."""
-    with eagerly(), x64_for(*[each.dtype for each in arrays]):
+    with eagerly(), x64_for(*map(_dtype_of, arrays)):
         # Not by jnp.asarray, which from JAX 0.12 on compiles a copy for each shape.
         placed = jax.device_put(arrays)
         is_there = placed[0].sharding == data.sharding  # all were put in one place
@@ -79,7 +80,7 @@ def placed_like_one(data, *arrays):
     """
     if arrays[0].size > _FEW:
         return placed_like(data, *arrays)
-    with x64_for(*[each.dtype for each in arrays]):
+    with x64_for(*map(_dtype_of, arrays)):
         copies = _copied(*arrays)
     # Asked for afterwards, as the context takes longer than the question whether it is needed.
     if is_traced(copies[0]) or copies[0].sharding != data.sharding:
@@ -87,6 +88,7 @@ def placed_like_one(data, *arrays):
     return copies
 
 
+_dtype_of = operator.attrgetter("dtype")
 _copied = jax.jit(lambda *arrays: arrays)
 
 

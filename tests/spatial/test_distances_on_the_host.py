@@ -81,3 +81,15 @@ def test_results_lie_where_arrays_were_put():
     if first != last:
         with pytest.raises(ValueError, match="devices"):
             distance.cdist(jax.device_put(a, first), moved)
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="float64 by another name here")
+def test_extended_precision_is_refused():
+    a = np.ones((3, 2), np.longdouble)
+    for call in (
+        lambda: distance.cdist(a, np.ones((3, 2))),
+        lambda: distance.euclidean(a[0], a[0]),
+        lambda: distance.euclidean([1.0, 2.0], [2.0, 3.0], w=a[0]),
+    ):
+        with pytest.raises(TypeError, match="convert it first"):
+            call()

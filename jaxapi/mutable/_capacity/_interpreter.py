@@ -274,6 +274,8 @@ def _is_along(equation: Any, parameter: str) -> bool:
 
 def _called(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
     program = next(program_in(equation.params[name]) for name in _PROGRAMS if name in equation.params)
+    if program is None:
+        raise Refused("a call of what is no program")
     return self.of(program, operands)
 
 
