@@ -703,6 +703,20 @@ def test_queries_from_which_rounding_hides_that_images_differ(periodic, engine, 
                 assert len(np.unique(np.column_stack([rows[0], found[0]]), axis=0)) == k
 
 
+@pytest.mark.thorough("lax")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("depth", "far"), [(1e3, 1e13), (1e3, 1e15), (1e6, 1e12)])
+def test_queries_far_off_points_that_are_deep(depth, far, engine):
+    """All images of the upper point are nearer than the lower one, which is in the same cell."""
+    points = np.array([[0.25, 0.5, 0.0], [0.5, 0.25, -depth]])
+    with jax.enable_x64(True):
+        tree = KDTree(points, cell=np.eye(3), periodic=(True, True, False), engine=engine)
+        distances, rows, shifts = tree.query([0.3, 0.3, far], 4, return_shifts=True)
+    assert np.asarray(distances).tolist() == [far] * 4
+    assert np.asarray(rows).tolist() == [0] * 4
+    assert len(np.unique(shifts, axis=0)) == 4
+
+
 def test_pairs_at_the_border_are_measured():
     cell = np.diag([0.1, 0.3])
     points = np.array([[0.123, 0.2], [77.7, -3.1], [0.173, 0.05]])

@@ -18,14 +18,13 @@ from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
 from ._images import (
-    ALIKE_EXPONENT,
     MOST_IMAGES,
     Box,
     Extent,
     across_of,
     box_in_reach,
-    gap_of,
     many_images,
+    sees_alike,
     with_clouds,
     wrapped_points,
 )
@@ -623,10 +622,9 @@ class HostImages:
         if search.p != 2 or not is_too_many.any():
             return boxes
         around = self._box_around(queries, k)
-        extent = self.size * (1 + around.high.max(axis=1, initial=0))
-        gap = gap_of(self.extent, queries, np)
-        sees_alike = queries.is_far | (gap >= np.ldexp(extent, ALIKE_EXPONENT))
-        chosen = (is_too_many & sees_alike)[:, None]
+        shift_count = around.high.max(axis=1, initial=0)
+        is_alike = queries.is_far | sees_alike(self.extent, queries, self.lattice.vectors, shift_count, np)
+        chosen = (is_too_many & is_alike)[:, None]
         return Box(np.where(chosen, around.low, boxes.low), np.where(chosen, around.high, boxes.high))
 
     # --- between two trees ------------------------------------------------------------------------------

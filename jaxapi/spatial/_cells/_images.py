@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, Protocol
 from ._lattice import Lattice, Wrapped
 from ._points import ROUNDING
 
-__all__ = ["ALIKE_EXPONENT", "MOST_IMAGES", "Box", "Extent", "across_of", "box_in_reach", "gap_of"]
-__all__ += ["many_images", "with_clouds", "wrapped_points"]
+__all__ = ["MOST_IMAGES", "Box", "Extent", "across_of", "box_in_reach", "gap_of"]
+__all__ += ["many_images", "sees_alike", "with_clouds", "wrapped_points"]
 
 MOST_IMAGES = 1 << 24  # of a query, that are gone through
 # Seen from as far off the plane of the vectors as the images are apart times 2 to this power, images of a
-# point are equally near, up to rounding: lengths of a and of (a, b) differ by b * b / (2 * a).
-ALIKE_EXPONENT = 28
+# point are equally near, up to rounding: lengths of a and of (a, b) differ by b * b / (2 * a), which is below
+# a half of a's last bit, 2**-54 * a, where b is below 2**-26.5 * a.
+ALIKE_EXPONENT = 27
 
 
 class Box(NamedTuple):
@@ -149,6 +150,17 @@ def gap_of(extent: Extent, queries: QueriesInCell, xp) -> Any:
     gaps = xp.maximum(extent.lowest_across - queries.across, queries.across - extent.highest_across)
     gaps = xp.maximum(gaps, 0)
     return functools.reduce(xp.hypot, [gaps[:, axis] for axis in range(gaps.shape[1])])
+
+
+def sees_alike(extent: Extent, queries: QueriesInCell, vectors, shift_count, xp) -> Any:
+    """Tell which queries (q,) see images of a point as equally near, up to rounding: from far off the plane.
+
+    Images are moved by so many shifts at most along each of the vectors (..., P, m). How far from each other
+    points are orthogonally to these does not matter.
+    """
+    lengths = xp.where(xp.isfinite(vectors), xp.abs(vectors), 0.0).sum(axis=(-2, -1))
+    apart = xp.max(lengths, initial=0.0) * (1 + shift_count)
+    return gap_of(extent, queries, xp) >= apart * 2.0**ALIKE_EXPONENT
 
 
 def box_in_reach(extent: Extent, queries: QueriesInCell, reach, rounding, xp) -> Box:

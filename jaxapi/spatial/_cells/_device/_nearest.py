@@ -15,11 +15,11 @@ from ..._every_pair import beyond
 from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Limits
-from .._images import ALIKE_EXPONENT, MOST_IMAGES, Box, gap_of, many_images
+from .._images import MOST_IMAGES, Box, many_images, sees_alike
 from .._points import ROUNDING, ImagePoints, ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch, tied_reach_of
 from ._images import images_and_queries, in_float64, rounding_of
-from ._places import boxes_within
+from ._places import boxes_in_reach, countable
 
 __all__ = ["nearest"]
 
@@ -106,12 +106,13 @@ class _NearestSearch(NamedTuple):
         last_distance = self._last_distance(neighbors)
         misses_some = (neighbors.distances[:, 0] < jnp.inf) & (last_distance == jnp.inf)
         grown = _grown(done.high, self._heights())
-        boxes = boxes_within(images, queries, last_distance, search.p)
+        boxes = boxes_in_reach(images, queries, last_distance, search.p)
         # Far off the plane of the vectors the nearest of one cell may be far from each other: images of the
         # very nearest are nearer, and leave fewer images in reach.
         has_many = (boxes.total >= many_images(self.k)) & (done.total < self.k)
+        boxes = countable(boxes, queries)
         if search.p == 2:
-            boxes = boxes.where(~((boxes.total >= MOST_IMAGES) & self._sees_alike()), jnp)
+            boxes = boxes.where(~((boxes.total >= MOST_IMAGES) & self._sees_alike(done)), jnp)
         box = boxes.of_all(jnp)
         box = done.with_those_of(_where(box.total > 0, box, done), jnp)
         return _where((misses_some | has_many).any(), Box(-grown, grown), box)
@@ -132,13 +133,13 @@ class _NearestSearch(NamedTuple):
         heights = jnp.where(jnp.isfinite(heights), heights, 1.0)
         return heights if heights.ndim == 1 else heights.min(axis=0, initial=jnp.inf)
 
-    def _sees_alike(self) -> Array:
-        """Tell which queries (q,) are so far away that images of a point are equally near, up to rounding."""
+    def _sees_alike(self, done: Box) -> Array:
+        """Tell which queries (q,) see the images that are done as equally near, up to rounding."""
         images, queries, *_ = self.image_search
+        vectors = images.lattice.vectors
         if images.lattice.vector_count == images.points.data.shape[1]:
             return queries.is_far
-        extent = images.size * (1 + self.k)
-        return queries.is_far | (gap_of(images.extent, queries, jnp) >= extent * 2.0**ALIKE_EXPONENT)
+        return queries.is_far | sees_alike(images.extent, queries, vectors, done.high.max(), jnp)
 
 
 def _has_more(state):

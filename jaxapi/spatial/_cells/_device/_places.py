@@ -17,7 +17,15 @@ from .._images import Box, box_in_reach
 from .._points import ROUNDING, euclidean_factor
 from ._images import Images, WrappedQueries, rounding_of, where_active
 
-__all__ = ["Places", "boxes_within", "over_places", "over_shifts", "places_at_once"]
+__all__ = [
+    "Places",
+    "boxes_in_reach",
+    "boxes_within",
+    "countable",
+    "over_places",
+    "over_shifts",
+    "places_at_once",
+]
 
 FEWEST_PLACES = 512  # that are searched from at once
 
@@ -44,11 +52,20 @@ class Places(NamedTuple):
         return (self.shift == 0).all(axis=-1)
 
 
-def boxes_within(images: Images, queries: WrappedQueries, radius, p: float) -> Box:
+def boxes_in_reach(images: Images, queries: WrappedQueries, radius, p: float) -> Box:
     """Return the shifts (q, P) by which each query may reach points within a radius (q,) by Minkowski's p."""
     rounding = rounding_of(images, queries)
     reach = (radius * (1 + ROUNDING) + rounding) * euclidean_factor(images.points.data.shape[1], p)
-    boxes = box_in_reach(images.extent, queries, where_active(radius >= 0, reach), rounding, jnp)
+    return box_in_reach(images.extent, queries, where_active(radius >= 0, reach), rounding, jnp)
+
+
+def boxes_within(images: Images, queries: WrappedQueries, radius, p: float) -> Box:
+    """Return the same boxes where int32 counts their shifts, and elsewhere empty ones."""
+    return countable(boxes_in_reach(images, queries, radius, p), queries)
+
+
+def countable(boxes: Box, queries: WrappedQueries) -> Box:
+    """Return the boxes (q, P) whose shifts int32 counts, and empty ones in the place of others."""
     farthest = jnp.maximum(jnp.abs(boxes.low), jnp.abs(boxes.high))
     return boxes.where(queries.lattice.are_countable(farthest, jnp), jnp)
 
