@@ -6,7 +6,7 @@ from jaxapi.spatial import KDTree, pad_rows
 
 
 @jax.jit
-def build(points: jax.Array, n: int) -> KDTree[None]:
+def build(points: jax.Array, n: jax.Array) -> KDTree[None]:
     return KDTree(points, n=n)
 
 
@@ -16,4 +16,5 @@ def mean_distance(tree: KDTree[None], queries: jax.Array) -> jax.Array:
 
 
 points = jax.random.normal(jax.random.key(0), (33, 3))
-print(mean_distance(build(pad_rows(points, 40), 33), points))
+padded, count = pad_rows(points, 40)
+print(mean_distance(build(padded, count), points))
