@@ -31,7 +31,6 @@ from ._clusters._selection import Selection
 from ._engines import _choice
 from ._engines._by_platform import BY_PLATFORM
 from ._mesh._layout import MeshLayout, layout_now, place_points, row_count_of_all
-from ._mesh._mesh import MeshSearcher
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._results import (
     FixedNeighbors,
@@ -535,8 +534,8 @@ class KDTree:
         self._refuse_images(
             self._cloud.has_images, "query with order='tree'", "search in the order of the input"
         )
-        if isinstance(searcher, MeshSearcher):
-            nearest = searcher.nearest_in_tree_order(columns, bound, search)
+        if self._cloud.layout is not None:
+            nearest = mesh_searcher(self._cloud).nearest_in_tree_order(columns, bound, search)
             return nearest.distances, nearest.rows
         distances, rows, _ = searcher.nearest(queries, columns, bound, search)
         with eagerly_unless_traced(distances):
@@ -1417,7 +1416,7 @@ class KDTree:
         self._check_clouds_with(other, "count_neighbors")
         request = Request((radii, *pair_weights), search, other._cloud.row_count * radii.size)
         searcher, other_searcher = searchers_for(self._cloud, other._cloud, request)
-        if isinstance(other_searcher, MeshSearcher) and not isinstance(searcher, MeshSearcher):
+        if other._cloud.layout is not None and self._cloud.layout is None:
             searcher, other_searcher = other_searcher, searcher
             pair_weights = PairWeights(pair_weights.other_weights, pair_weights.self_weights)
         counts = searcher.two_point(other_searcher, radii.reshape(-1), search, pair_weights, cumulative)
@@ -1815,6 +1814,8 @@ def _read(padded, count, *, dtype, engine):
 def _build(cloud: Cloud) -> Any:
     """Build our own structure, where it searches; return whether points are finite, as far as known."""
     if cloud.layout is not None:
+        from ._mesh._mesh import MeshSearcher
+
         cloud.tree, all_finite = MeshSearcher.prepare(cloud.points, cloud.layout, cloud.given_count)
         return all_finite
     if searches_own_tree(cloud) and not cloud.has_images:
