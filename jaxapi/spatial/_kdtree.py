@@ -1793,7 +1793,7 @@ def _kept(data, copy: bool) -> Array:
     if is_traced(data):
         return data.astype(dtype)
     with eagerly(), x64_for(dtype, data.dtype):
-        if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape from JAX 0.12 on
+        if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape
             return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
         if data.dtype == dtype and not copy:
             return data
