@@ -516,8 +516,7 @@ class HostImages:
         if search.p != 2 or not is_too_many.any():
             return boxes
         around = self._box_around(queries, k)
-        shift_count = around.high.max(axis=1, initial=0)
-        chosen = (is_too_many & self.in_cell.sees_alike(queries, shift_count))[:, None]
+        chosen = (is_too_many & self.in_cell.sees_alike(queries, around.high))[:, None]
         return Box(np.where(chosen, around.low, boxes.low), np.where(chosen, around.high, boxes.high))
 
     # --- between two trees ------------------------------------------------------------------------------

@@ -203,18 +203,18 @@ class PointsInCell(NamedTuple):
         is_range = xp.isfinite(low) & xp.isfinite(high) & is_reaching[:, None]
         return Box(low, high).where(is_range, xp)
 
-    def sees_alike(self, queries: WrappedQueries, shift_count) -> Any:
+    def sees_alike(self, queries: WrappedQueries, shifts) -> Any:
         """Tell which queries (q,) see images of a point as equally near, up to rounding: from far away.
 
-        Images are moved by so many shifts at most along each of the vectors. How far from each other points
-        are orthogonally to these does not matter.
+        Images are moved by so many shifts at most, (P,) or (q, P), along each of the vectors. How far from
+        each other points are orthogonally to these does not matter.
         """
         xp = self.xp
         if queries.turns.shape[1] == queries.inside.shape[1]:  # the vectors span the space
             return queries.is_far
-        vectors = self.lattice.vectors
-        lengths = xp.where(xp.isfinite(vectors), xp.abs(vectors), 0.0).sum(axis=(-2, -1))
-        apart = xp.max(lengths, initial=0.0) * (1 + shift_count)
+        vectors = queries.lattice.vectors
+        lengths = xp.where(xp.isfinite(vectors), xp.abs(vectors), 0.0).sum(axis=-1)
+        apart = ((1 + shifts) * lengths).sum(axis=-1)
         return queries.is_far | (self._gap(queries) >= apart * 2.0**ALIKE_EXPONENT)
 
     def _gap(self, queries: WrappedQueries) -> Any:
