@@ -81,12 +81,14 @@ def test_callbacks_are_refused():
 
 
 # Of programs for GPUs, whose launches `jax.export` does not know.
-KERNELS = export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.ptx")
+KERNELS = [
+    export.DisabledSafetyCheck.custom_call(target) for target in ("jaxapi_launch", "__gpu$xla.gpu.ptx")
+]
 
 
 @pytest.mark.gpu
 def test_cuda(gpu, tmp_path):
-    exported = export.export(jax.jit(partial(smoothness, engine=None)), disabled_checks=[KERNELS])(
+    exported = export.export(jax.jit(partial(smoothness, engine=None)), disabled_checks=KERNELS)(
         *shapes(*clouds())
     )
     assert exported.platforms == ("cuda",)
@@ -120,11 +122,11 @@ def test_any_number_of_queries(points_are_an_argument):
     (q,) = export.symbolic_shape("q")
     x = jax.ShapeDtypeStruct((q, 3), "float32")
     if points_are_an_argument:
-        exported = export.export(jax.jit(three_searches), disabled_checks=[KERNELS])(*shapes(points), x)
+        exported = export.export(jax.jit(three_searches), disabled_checks=KERNELS)(*shapes(points), x)
         search = partial(exported.call, points)
     else:
         program = jax.jit(partial(three_searches, points))
-        search = export.export(program, disabled_checks=[KERNELS])(x).call
+        search = export.export(program, disabled_checks=KERNELS)(x).call
     for size in (1, 300):
         queries = np.random.default_rng(size).random((size, 3), dtype="float32")
         distances, rows, near_rows, near_counts, counts = map(np.asarray, search(queries))
