@@ -470,6 +470,7 @@ def lint(session):
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
+    session.run("basedpyright", "--level", "error")
 
 
 @nox.session(python=PYTHONS[-1])

@@ -321,6 +321,20 @@ _OF_METHODS = {
         "p": "pass it to each search",
         "n_jobs workers": "pass workers= to query",
     },
+    "query": {
+        "X points queries": "use x=",
+        "batch_x": "use batch=",
+        "cutoff r radius max_distance": (
+            "use distance_upper_bound=, or query_radius(x, r) for all points within it"
+        ),
+        "dualtree breadth_first": _OUT,
+        "loop include_self": "use kneighbors(k), which leaves each point itself out",
+        "metric": _MINKOWSKI,
+        "n_jobs num_workers": "use workers=",
+        "n_neighbors num_neighbors": "use k=",
+        "return_distance": "leave it out: distances and rows are returned",
+        "sort_results": "leave it out: the nearest come first",
+    },
     "kneighbors": {
         "X x": "use query(x, k)",
         "loop include_self": "use query(points, k), where each point is its own neighbor",
@@ -347,6 +361,12 @@ _OF_METHODS = {
         "n_jobs num_workers": "use workers=",
         "return_distance": "use query_radius",
         "sort_results": "use return_sorted=True",
+    },
+    "query_ball_tree": {**_RADIUS, "metric": _MINKOWSKI, "tree": "use other="},
+    "sparse_distance_matrix": {
+        "cutoff r radius": "use max_distance=",
+        "metric": _MINKOWSKI,
+        "tree": "use other=",
     },
     "query_pairs": {**_RADIUS, "metric": _MINKOWSKI, "return_distance": "use output_type='ndarray'"},
     "radius_graph": {

@@ -8,7 +8,6 @@ is not orthogonal, or NaN.
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.scipy.linalg import solve_triangular
 
 from .._core import _parts
 from .._core._typing import Array
@@ -46,6 +45,8 @@ def slopes(x, q, r, dx, lost):
     k = min(x.shape[-2:])
     first = q[..., :k]
     square = jnp.where(lost, r[..., :k, :k], jnp.eye(k, dtype=r.dtype))
+    from jax.scipy.linalg import solve_triangular  # which takes long to load, with special functions
+
     relative = solve_triangular(square.mT, dx[..., :k].mT, lower=True).mT  # dx / r
     along = first.mT.conj() @ relative
     below = jnp.tril(along, -1)

@@ -51,7 +51,7 @@ from .._core._constants import positions as positions_of
 from .._core._constants import repeated
 from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
-from .._core._jaxprs import program_in
+from .._core._internals import program_in
 from .._core._programs import eagerly, is_jax_array, is_traced
 from . import _host_way as host_way
 from ._batch_programs import WORTH_A_PROGRAM, Lines, Numbers, Operand, Run

@@ -1,9 +1,9 @@
 """Spatial data structures, with SciPy's interface."""
 
+import importlib as _importlib
 import typing as _typing
 
-from .._missing import says_what_to_write as _says_what_to_write
-from . import distance as distance
+from .._missing import missing as _missing_name
 from ._engines._launcher import registered as _registered
 from ._kdtree import KDTree
 from ._linkage import single_linkage
@@ -28,5 +28,12 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _typing.TYPE_CHECKING:  # for a type checker unknown names stay errors
-    __getattr__ = _says_what_to_write(__name__)
+if _typing.TYPE_CHECKING:
+    from . import distance as distance
+else:  # for a type checker unknown names stay errors
+
+    def __getattr__(name: str):
+        """Load a module where it is used; say what to write for names that are not here."""
+        if name == "distance":
+            return _importlib.import_module(".distance", __name__)
+        raise _missing_name(__name__, name)

@@ -66,7 +66,7 @@ def points_dtype(dtype) -> np.dtype:
 def placed_like(data, *arrays):
     """Return arrays of the host, which nobody else may write to, as jax arrays on the device of `data`."""
     with eagerly(), x64_for(*map(_dtype_of, arrays)):
-        # Not by jnp.asarray, which from JAX 0.12 on compiles a copy for each shape.
+        # Not by jnp.asarray, which compiles a copy for each shape.
         placed = jax.device_put(arrays)
         is_there = placed[0].sharding == data.sharding  # all were put in one place
         return placed if is_there else jax.device_put(placed, data.sharding)

@@ -7,6 +7,7 @@ how a tree becomes a pytree or a pickle. What it holds is a `Cloud`, by which `_
 import math
 from collections.abc import Sequence
 from functools import partial
+from types import GenericAlias
 from typing import Any, Literal, TypeAlias, overload
 
 import jax
@@ -30,7 +31,6 @@ from ._clusters._selection import Selection
 from ._engines import _choice
 from ._engines._by_platform import BY_PLATFORM
 from ._mesh._layout import MeshLayout, layout_now, place_points, row_count_of_all
-from ._mesh._mesh import MeshSearcher
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._results import (
     FixedNeighbors,
@@ -179,6 +179,7 @@ class KDTree:
     node = Node
     innernode = InnerNode
     leafnode = LeafNode
+    __class_getitem__: Any = classmethod(GenericAlias)  # `KDTree[Array]`: types are in `__init__.pyi`
 
     _cloud: Cloud
 
@@ -533,8 +534,8 @@ class KDTree:
         self._refuse_images(
             self._cloud.has_images, "query with order='tree'", "search in the order of the input"
         )
-        if isinstance(searcher, MeshSearcher):
-            nearest = searcher.nearest_in_tree_order(columns, bound, search)
+        if self._cloud.layout is not None:
+            nearest = mesh_searcher(self._cloud).nearest_in_tree_order(columns, bound, search)
             return nearest.distances, nearest.rows
         distances, rows, _ = searcher.nearest(queries, columns, bound, search)
         with eagerly_unless_traced(distances):
@@ -566,57 +567,6 @@ class KDTree:
             return node_of(Structure(self._cloud.built_tree(), self._cloud.points), 1)
 
     # --- all within a radius ----------------------------------------------------------------------------
-
-    @overload
-    def query_radius(
-        self,
-        x: ArrayLike,
-        r: ArrayLike,
-        *,
-        p: float = 2.0,
-        sort: bool = False,
-        return_distance: Literal[True] = True,
-        max_neighbors: None = None,
-        batch: ArrayLike | None = None,
-    ) -> Neighbors[Array] | PeriodicNeighbors[Array]: ...
-    @overload
-    def query_radius(
-        self,
-        x: ArrayLike,
-        r: ArrayLike,
-        *,
-        p: float = 2.0,
-        sort: bool = False,
-        return_distance: Literal[False],
-        max_neighbors: None = None,
-        batch: ArrayLike | None = None,
-    ) -> Neighbors[None] | PeriodicNeighbors[None]: ...
-    @overload
-    def query_radius(
-        self,
-        x: ArrayLike,
-        r: ArrayLike,
-        *,
-        p: float = 2.0,
-        sort: bool = False,
-        return_distance: Literal[True] = True,
-        max_neighbors: int,
-        fill_value: ArrayLike = math.inf,
-        batch: ArrayLike | None = None,
-    ) -> FixedNeighbors[Array] | PeriodicFixedNeighbors[Array]: ...
-    @overload
-    def query_radius(
-        self,
-        x: ArrayLike,
-        r: ArrayLike,
-        *,
-        p: float = 2.0,
-        sort: bool = False,
-        return_distance: Literal[False],
-        max_neighbors: int,
-        fill_value: ArrayLike = math.inf,
-        batch: ArrayLike | None = None,
-    ) -> FixedNeighbors[None] | PeriodicFixedNeighbors[None]: ...
 
     def query_radius(
         self,
@@ -1143,38 +1093,6 @@ class KDTree:
 
     # --- pairs ------------------------------------------------------------------------------------------
 
-    @overload
-    def query_pairs(
-        self,
-        r: ArrayLike,
-        p: float = 2.0,
-        eps: float = 0.0,
-        output_type: Literal["set"] = "set",
-        *,
-        max_pairs: None = None,
-    ) -> set[tuple[int, int]]: ...
-    @overload
-    def query_pairs(
-        self,
-        r: ArrayLike,
-        p: float = 2.0,
-        eps: float = 0.0,
-        *,
-        output_type: Literal["ndarray"],
-        max_pairs: None = None,
-    ) -> Array: ...
-    @overload
-    def query_pairs(
-        self,
-        r: ArrayLike,
-        p: float = 2.0,
-        eps: float = 0.0,
-        output_type: str = "set",
-        *,
-        max_pairs: int,
-        fill_value: ArrayLike = math.inf,
-    ) -> FixedPairs: ...
-
     def query_pairs(
         self,
         r: ArrayLike,
@@ -1256,7 +1174,9 @@ class KDTree:
         reject_traced(self._cloud.is_traced_with(r, eps), "query_pairs", remedy)
         return concrete_searcher_for(self._cloud, search).pairs(r, search, output_type)
 
-    def query_ball_tree(self, other, r: ArrayLike, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
+    def query_ball_tree(
+        self, other: "KDTree", r: ArrayLike, p: float = 2.0, eps: float = 0.0
+    ) -> list[list[int]]:
         """Find all pairs of points of two trees within a distance of each other, as Python lists.
 
         As `scipy.spatial.KDTree.query_ball_tree`, but a negative radius is refused.
@@ -1306,41 +1226,41 @@ class KDTree:
     @overload
     def sparse_distance_matrix(
         self,
-        other,
+        other: "KDTree",
         max_distance: ArrayLike,
         p: float = 2.0,
         output_type: Literal["dok_matrix"] = "dok_matrix",
     ) -> "scipy.sparse.dok_matrix[np.float64]": ...
     @overload
     def sparse_distance_matrix(
-        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["dok_array"]
+        self, other: "KDTree", max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["dok_array"]
     ) -> "scipy.sparse.dok_array[np.float64]": ...
     @overload
     def sparse_distance_matrix(
-        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["coo_matrix"]
+        self, other: "KDTree", max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["coo_matrix"]
     ) -> "scipy.sparse.coo_matrix[np.float64]": ...
     @overload
     def sparse_distance_matrix(
-        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["coo_array"]
+        self, other: "KDTree", max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["coo_array"]
     ) -> "scipy.sparse.coo_array[np.float64]": ...
     @overload
     def sparse_distance_matrix(
-        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["csr_matrix"]
+        self, other: "KDTree", max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["csr_matrix"]
     ) -> "scipy.sparse.csr_matrix[np.float64]": ...
     @overload
     def sparse_distance_matrix(
-        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["csr_array"]
+        self, other: "KDTree", max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["csr_array"]
     ) -> "scipy.sparse.csr_array[np.float64]": ...
     @overload
     def sparse_distance_matrix(
-        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["dict"]
+        self, other: "KDTree", max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["dict"]
     ) -> dict[tuple[int, int], float]: ...
     @overload
     def sparse_distance_matrix(
-        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["ndarray"]
+        self, other: "KDTree", max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["ndarray"]
     ) -> np.ndarray: ...
     def sparse_distance_matrix(
-        self, other, max_distance: ArrayLike, p: float = 2.0, output_type: str = "dok_matrix"
+        self, other: "KDTree", max_distance: ArrayLike, p: float = 2.0, output_type: str = "dok_matrix"
     ) -> Any:
         """Compute the distances between the points of two trees, as far as they are small.
 
@@ -1403,16 +1323,16 @@ class KDTree:
 
     @overload
     def count_neighbors(
-        self, other, r: float, p: float = 2.0, weights: None = None, cumulative: bool = True
+        self, other: "KDTree", r: float, p: float = 2.0, weights: None = None, cumulative: bool = True
     ) -> int: ...
     @overload
     def count_neighbors(
-        self, other, r: float, p: float = 2.0, *, weights: Weights, cumulative: bool = True
+        self, other: "KDTree", r: float, p: float = 2.0, *, weights: Weights, cumulative: bool = True
     ) -> float: ...
     @overload
     def count_neighbors(
         self,
-        other,
+        other: "KDTree",
         r: Sequence[float] | np.ndarray | Array,
         p: float = 2.0,
         weights: Weights | None = None,
@@ -1421,7 +1341,7 @@ class KDTree:
 
     def count_neighbors(
         self,
-        other,
+        other: "KDTree",
         r: ArrayLike,
         p: float = 2.0,
         weights: Weights | None = None,
@@ -1496,7 +1416,7 @@ class KDTree:
         self._check_clouds_with(other, "count_neighbors")
         request = Request((radii, *pair_weights), search, other._cloud.row_count * radii.size)
         searcher, other_searcher = searchers_for(self._cloud, other._cloud, request)
-        if isinstance(other_searcher, MeshSearcher) and not isinstance(searcher, MeshSearcher):
+        if other._cloud.layout is not None and self._cloud.layout is None:
             searcher, other_searcher = other_searcher, searcher
             pair_weights = PairWeights(pair_weights.other_weights, pair_weights.self_weights)
         counts = searcher.two_point(other_searcher, radii.reshape(-1), search, pair_weights, cumulative)
@@ -1873,7 +1793,7 @@ def _kept(data, copy: bool) -> Array:
     if is_traced(data):
         return data.astype(dtype)
     with eagerly(), x64_for(dtype, data.dtype):
-        if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape from JAX 0.12 on
+        if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape
             return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
         if data.dtype == dtype and not copy:
             return data
@@ -1894,6 +1814,8 @@ def _read(padded, count, *, dtype, engine):
 def _build(cloud: Cloud) -> Any:
     """Build our own structure, where it searches; return whether points are finite, as far as known."""
     if cloud.layout is not None:
+        from ._mesh._mesh import MeshSearcher
+
         cloud.tree, all_finite = MeshSearcher.prepare(cloud.points, cloud.layout, cloud.given_count)
         return all_finite
     if searches_own_tree(cloud) and not cloud.has_images:

@@ -16,9 +16,13 @@ In many dimensions every distance by matrix products is faster than SciPy where 
 `DeviceSearcher` takes the place of `HostSearcher`, and `TracedSearcher` that of `CallbackSearcher`. Where
 points have images in a cell, or belong to clouds, an `ImageSearcher` of `_cells` searches by SciPy's tree or
 by the engine that this choice leads to; a `Clusterer` does where clusters are asked for that are no searches.
+
+What searches meshes and cells is loaded where there is one: it is an eighth of what importing this package
+takes.
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -27,14 +31,12 @@ from .._core._dtypes import x64_for
 from .._core._programs import any_traced, eagerly, eagerly_unless_traced
 from ._arrays import as_dtype
 from ._cells._points import ImagePoints
-from ._cells._searcher import ImageSearcher
 from ._cloud import Cloud
 from ._clusterings import Clusterer, RadiusClusterer
 from ._device import DeviceSearcher
 from ._engines import _choice
 from ._every_pair import EveryPairSearcher, compares_sooner
 from ._mesh._layout import layout_now
-from ._mesh._mesh import MeshSearcher
 from ._scipy._callback import in_a_program
 from ._scipy._host import CallbackSearcher, HostSearcher
 from ._scipy._trees import has_powers
@@ -43,6 +45,10 @@ from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
 from ._traced import TracedSearcher
 from ._tree._metric import wrap
 from ._tree._tree import FLAT_FROM
+
+if TYPE_CHECKING:
+    from ._cells._searcher import ImageSearcher
+    from ._mesh._mesh import MeshSearcher
 
 __all__ = [
     "clusterer_for",
@@ -136,8 +142,10 @@ def tree_clusterer_for(cloud: Cloud, request: Request) -> Clusterer:
     return Clusterer(cloud, cloud.engine(traced), by_scipy)
 
 
-def mesh_searcher(cloud: Cloud) -> MeshSearcher:
+def mesh_searcher(cloud: Cloud) -> "MeshSearcher":
     """Return what searches points on several devices."""
+    from ._mesh._mesh import MeshSearcher
+
     assert cloud.layout is not None
     layout = layout_now(cloud.layout, cloud.points)
     return MeshSearcher(cloud.points, cloud.tree, layout, cloud.given_count)
@@ -219,6 +227,8 @@ def _inside(cloud: Cloud, boxsize, traced: bool) -> Cloud:
 
 def _inside_on_mesh(cloud: Cloud, boxsize) -> Cloud:
     """Return the cloud of the images in a periodic box, with trees of its own on all devices."""
+    from ._mesh._mesh import MeshSearcher
+
     assert cloud.layout is not None
     with eagerly_unless_traced(cloud.points, boxsize):
         inside = wrap(cloud.points, as_dtype(boxsize, cloud.points.dtype))
@@ -233,8 +243,10 @@ def _without_box(cloud: Cloud, points) -> Cloud:
     return replace(cloud, points=points, tree=None, fixed_boxsize=None, traced_boxsize=None)
 
 
-def _images_of(cloud: Cloud, traced: bool) -> ImageSearcher:
+def _images_of(cloud: Cloud, traced: bool) -> "ImageSearcher":
     """Return what searches the images of the points; of any points, too."""
+    from ._cells._searcher import ImageSearcher
+
     if isinstance(cloud.kept_searcher, ImageSearcher) and not traced:
         return cloud.kept_searcher
     cloud.search(2.0, cloud.points.dtype)  # which refuses clouds of several axes

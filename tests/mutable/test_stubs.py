@@ -1,4 +1,4 @@
-"""The type stubs that make_stubs.py writes: every public name, each with its own signature."""
+"""The type stubs: every public name, each with its own signature; make_stubs.py writes all but one."""
 
 import ast
 import importlib
@@ -26,6 +26,7 @@ MODULES = {
     "numpy/linalg.pyi": "jaxapi.numpy.linalg",
     "numpy/random.pyi": "jaxapi.numpy.random",
 }
+BY_HAND = "spatial/__init__.pyi"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def version(text):
 )
 def test_the_files_are_what_is_written_now(stubs):
     files = {str(path.relative_to(PACKAGE)): path.read_text() for path in PACKAGE.rglob("*.pyi")}
-    assert sorted(files) == sorted(stubs)
+    assert sorted(files) == sorted([*stubs, BY_HAND])
     changed = [name for name, text in stubs.items() if files[name] != text]
     assert not changed, "python make_stubs.py writes them anew"
 
@@ -105,3 +106,22 @@ def test_functions_that_return_an_array_say_so(stubs, name, functions):
         if isinstance(statement, ast.FunctionDef)
     }
     assert {results[function] for function in functions} == {"Array"}
+
+
+def test_the_stub_written_by_hand_has_the_parameters_of_the_code():
+    names, methods = set(), {}
+    for statement in ast.parse((PACKAGE / BY_HAND).read_text()).body:
+        if isinstance(statement, ast.ImportFrom):
+            names |= {alias.asname for alias in statement.names}
+        elif isinstance(statement, ast.ClassDef):
+            names.add(statement.name)
+            for method in statement.body:
+                methods.setdefault(method.name, []).append(method.args)
+    assert set(jaxapi.spatial.__all__) <= names
+    assert set(methods) >= {"__init__", "query_radius", "knn_graph", "radius_graph", "query_pairs"}
+    for method, overloads in methods.items():
+        member = getattr(jaxapi.spatial.KDTree, method)
+        named = [p.name for p in parameters_of(member.fget if isinstance(member, property) else member)]
+        in_stub = [[each.arg for each in [*args.args, *args.kwonlyargs]] for args in overloads]
+        assert max(in_stub, key=len) == named, method
+        assert {name for arguments in in_stub for name in arguments} == set(named), method

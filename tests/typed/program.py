@@ -63,7 +63,7 @@ assert_type(distance.nearest(points, points, 2, "jensenshannon").rows, jax.Array
 tree.hdbscan(2, cluster_selection_method="mass")  # type: ignore[arg-type]
 tree.sparse_distance_matrix(tree, 6.0, output_type="bsr_array")  # type: ignore[call-overload]
 distance.cdist(points, points, "manhattan")  # type: ignore[arg-type]
-KDTree(points, engine="cuda")  # type: ignore[arg-type]
+KDTree(points, engine="cuda")  # type: ignore[call-overload]
 RBFInterpolator(points, points, kernel="spline")  # type: ignore[arg-type]
 
 # interpolators

@@ -1,0 +1,1 @@
+"""Programs of users: type checkers find nothing wrong with them, and know what results are."""
