@@ -39,8 +39,7 @@ class Internal(NamedTuple):
 def runs_ptx():
     if jax.default_backend() != "gpu":
         pytest.skip("XLA has this target on a GPU only")
-    _launch.check()
-    return True
+    return _launch.runs(_launch.XLAS_TARGET)
 
 
 def calls_back():
@@ -224,7 +223,7 @@ INTERNALS = [
         "__gpu$xla.gpu.ptx",
         runs_ptx,
         ("spatial/_engines/_cuda/_launch.py",),
-        "a compiled handler of jax.ffi, or Pallas",
+        "the handler of jax.ffi in launcher.cpp",
     ),
     Internal(
         "jax.experimental.buffer_callback",
