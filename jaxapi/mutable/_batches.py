@@ -558,7 +558,10 @@ class _Batch:
         return kind_of_array(array)
 
     def _kind_of_host_memory(self, x: Any) -> Kind | None:
-        if not isinstance(x, (np.ndarray, np.generic)) or x.size > _FEW or x.dtype.kind not in "biufc":
+        """Return the kind of a few numbers of NumPy's; a subclass, as of masks, may list others."""
+        if type(x) is not np.ndarray and not isinstance(x, np.generic):
+            return None
+        if x.size > _FEW or x.dtype.kind not in "biufc":
             return None
         if not x.dtype.isnative or (x.dtype in WIDE and not self.is_x64):
             return None
