@@ -267,6 +267,48 @@ def prerelease(session):
         run_parts(session, "--quick")
 
 
+# The C library that release wheels ask for, as JAX's own do, and the machines that they are for.
+C_LIBRARY = "2.28"
+MACHINES = ("x86_64", "aarch64")
+
+
+@nox.session
+def launcher(session):
+    """Build the handler that starts GPU kernels in place, for this machine; release wheels bring it."""
+    made = pathlib.Path("jaxapi", "spatial", "_engines", "launcher.so")
+    compile_launcher(session, platform.machine(), made)
+    session.log(f"{made}: python -m jaxapi says how kernels start")
+
+
+def compile_launcher(session, machine, made):
+    """Compile launcher.cpp for a Linux machine, with the oldest JAX's headers, which newer JAX serves, too.
+
+    Zig's compiler builds for any machine and an old C library, and links its own C++ library.
+    """
+    floor = re.search(r">=([\d.]+)", requirements("jax")[0])[1]
+    session.install(f"jax=={floor}", "ziglang")
+    headers = session.run("python", "-c", "import jax; print(jax.ffi.include_dir())", silent=True).strip()
+    target = ("-target", f"{machine}-linux-gnu.{C_LIBRARY}")
+    options = ("-std=c++17", "-O2", "-shared", "-fPIC", "-s", "-isystem", headers)
+    source = pathlib.Path("jaxapi", "spatial", "_engines", "launcher.cpp")
+    session.run("python", "-m", "ziglang", "c++", *target, *options, source, "-o", made)
+
+
+def with_launcher(session, wheel, machine):
+    """Add to a folder the wheel for a Linux machine that brings the compiled handler."""
+    session.install("wheel")
+    place = pathlib.Path(session.create_tmp(), f"wheel-{machine}").resolve()
+    shutil.rmtree(place, ignore_errors=True)
+    session.run("python", "-m", "wheel", "unpack", wheel, "--dest", place)
+    (contents,) = place.iterdir()
+    compile_launcher(session, machine, contents / "jaxapi" / "spatial" / "_engines" / "launcher.so")
+    (about,) = contents.glob("*.dist-info/WHEEL")
+    tag = f"py3-none-manylinux_{C_LIBRARY.replace('.', '_')}_{machine}"
+    text = about.read_text().replace("Root-Is-Purelib: true", "Root-Is-Purelib: false")
+    about.write_text(text.replace("py3-none-any", tag))
+    session.run("python", "-m", "wheel", "pack", contents, "--dest-dir", wheel.parent)
+
+
 def distributions(session, folder):
     """Build the sdist and, of that, the wheel into a folder, which is emptied first."""
     session.install("build")
@@ -278,8 +320,10 @@ def distributions(session, folder):
 
 @nox.session
 def build(session):
-    """Build the sdist and the wheel into dist."""
-    distributions(session, HERE / "dist")
+    """Build into dist the sdist, the wheel for every machine, and those with the compiled handler."""
+    _, wheel = distributions(session, HERE / "dist")
+    for machine in MACHINES:
+        with_launcher(session, wheel, machine)
 
 
 @nox.session

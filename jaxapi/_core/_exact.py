@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from . import _parts
 from ._dtypes import converted, x64_for
+from ._internals import ClosedJaxpr, Jaxpr, Literal, as_weak, jaxpr_as_fun
 from ._quotients import quotient, root, root_of_norm
 from ._typing import Array
 
@@ -137,7 +137,7 @@ def _changed(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
         ]
         result = rules[equation.primitive.name](equation, *arrays)
         if aval.weak_type:
-            result = _as_weak(result)
+            result = as_weak(result)
     return [result]
 
 
@@ -238,11 +238,6 @@ _norms_root = jax.jit(root_of_norm)
 def _as_array(x: Any, dtype: np.dtype) -> Array:
     """Return an operand as an array; a literal is none."""
     return x if isinstance(x, jax.Array) else jnp.asarray(x, dtype)
-
-
-def _as_weak(x: Array) -> Array:
-    """Return an array whose dtype gives way to others', as that of a Python number."""
-    return lax.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=True, sharding=None)
 
 
 def as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:

@@ -9,18 +9,13 @@ from typing import Any
 import jax
 import numpy as np
 
-# Loading this module loads Pallas, which adds settings to JAX, and with other settings JAX compiles every
-# program again. So it is loaded by `import jaxapi`, before there are programs.
-from jax.extend.core import find_top_trace
+from ._internals import Tracer, eval_context, find_top_trace
 
 __all__ = ["ARRAY_TYPES", "any_traced", "eagerly", "eagerly_unless_traced", "in_a_trace", "is_jax_array"]
 __all__ += ["is_traced", "is_tracer_class", "traces"]
 
 # The classes of `jax.Array` that came by (they have no public names): asking a set is faster than isinstance.
 ARRAY_TYPES: set[type] = set()
-
-# The first is undocumented: it also stops `jax.vmap` and `jax.grad` from seeing the operations.
-_eval_context = getattr(jax.core, "eval_context", jax.ensure_compile_time_eval)
 
 
 def is_jax_array(x: Any) -> bool:
@@ -35,18 +30,18 @@ def is_jax_array(x: Any) -> bool:
 
 def is_traced(x: Any) -> bool:
     """Whether ``x`` is an abstract value of a JAX transformation."""
-    return isinstance(x, jax.core.Tracer)
+    return isinstance(x, Tracer)
 
 
 def is_tracer_class(cls: type) -> bool:
     """Whether objects of this class are abstract values."""
-    return issubclass(cls, jax.core.Tracer)
+    return issubclass(cls, Tracer)
 
 
 def any_traced(*values: Any) -> bool:
     """Whether one of ``values`` is an abstract value of a JAX transformation."""
     for value in values:  # noqa: SIM110 (a generator takes longer, and every search asks)
-        if isinstance(value, jax.core.Tracer):
+        if isinstance(value, Tracer):
             return True
     return False
 
@@ -57,7 +52,7 @@ def eagerly() -> AbstractContextManager[Any]:
     They run on the devices that hold the arrays: the mesh of `jax.set_mesh`, under which JAX refuses arrays
     on other devices, does not count.
     """
-    return _eval_context() if jax.sharding.get_abstract_mesh().empty else _without_mesh()
+    return eval_context() if jax.sharding.get_abstract_mesh().empty else _without_mesh()
 
 
 def eagerly_unless_traced(*values: Any) -> AbstractContextManager[Any]:
@@ -67,7 +62,7 @@ def eagerly_unless_traced(*values: Any) -> AbstractContextManager[Any]:
 
 @contextlib.contextmanager
 def _without_mesh() -> Iterator[None]:
-    with _eval_context(), contextlib.ExitStack() as stack:
+    with eval_context(), contextlib.ExitStack() as stack:
         with contextlib.suppress(ValueError):  # JAX refuses it inside of jax.shard_map
             stack.enter_context(jax.set_mesh(jax.sharding.Mesh(np.empty((), object), ())))
         yield
@@ -82,5 +77,5 @@ def in_a_trace() -> bool:
 @functools.cache
 def traces() -> tuple[Callable[[tuple[()]], Any], Any]:
     """Return what tells the trace that runs now, and its answer outside of every transformation."""
-    with _eval_context():
+    with eval_context():
         return find_top_trace, find_top_trace(())

@@ -85,7 +85,7 @@ def ones(
 def empty(
     shape: int | tuple[int, ...], *, dtype: DTypeLike | None = None, device: Device | None = None
 ) -> Array:
-    """Return an array of zeros: JAX has no uninitialised memory.
+    """Return an array of zeros: JAX had no uninitialised memory before 0.11.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def ones_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device
 
 @_like_another
 def empty_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
-    """Return an array of zeros of the shape, dtype and device of ``x``: JAX has no uninitialised memory.
+    """Return an array of zeros of the shape, dtype and device of ``x``, as `empty`.
 
     Examples
     --------

@@ -17,6 +17,7 @@ import jaxapi as xp
 from .. import __array_api_version__, __version__
 from .._core._dtypes import explicit_64_bits, x64_mode
 from ..spatial import KDTree
+from ..spatial._engines._launcher import registered
 from ._airports import (
     EARTH_RADIUS_KM,
     PAIR_KM,
@@ -34,6 +35,7 @@ from ._comparison import Case, comparisons
 MISSING = (
     "airportsdata is not installed: pip install 'jaxapi[demo]' (or: pip install airportsdata) runs part 3"
 )
+MISSING_HANDLER = "XLA's own call, which may go; a release's wheel, or nox -s launcher, brings our handler"
 CLUSTER_KM, CLUSTER_SIZE = 40.0, 10
 TRANSFORMED = 500  # airports
 SEARCHED_BY = {
@@ -100,6 +102,8 @@ def environment(say) -> dict:
         engine = KDTree(jax.device_put(points, device)).engine
         engines.append({"device": str(device), "kind": device.device_kind, "engine": engine})
         say(f"   {device} ({device.device_kind}): KD-tree engine '{engine}'")
+    if any(engine["engine"] == "cuda" for engine in engines):
+        say(f"   kernels start by {'our compiled handler' if registered() else MISSING_HANDLER}")
     if all(device.platform == "cpu" for device in devices):
         say("   no GPU that JAX can use; for NVIDIA's: pip install 'jaxapi[cuda13]', or [cuda12]")
     return {"versions": versions, "x64": x64, "explicit_x64_dtypes": explicit, "devices": engines}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from .._core._jaxprs import program_in
+from .._core._internals import program_in
 
 __all__ = ["fit_integer", "fits_any_dtype", "integer_promotions"]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 import jax
 import numpy as np
 from jax import lax
-from jax.experimental.layout import Layout, with_layout_constraint
 
 from .._core._constants import repeated
+from .._core._internals import in_order_of_rows
 from .._core._programs import compiled
 from ._in_place import InPlace, is_small
 
@@ -381,8 +381,7 @@ def _needed_by(plan: _Plan, kept: Sequence[int]) -> set[int]:
 
 def _sealed(value: jax.Array) -> jax.Array:
     """Return a value that is computed as it is alone: nothing is moved or rewritten across a barrier."""
-    in_order = with_layout_constraint(value, Layout(major_to_minor=tuple(range(value.ndim))))
-    return lax.optimization_barrier(in_order)
+    return lax.optimization_barrier(in_order_of_rows(value))
 
 
 _programs: collections.OrderedDict[_Plan, _Program] = collections.OrderedDict()

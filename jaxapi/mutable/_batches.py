@@ -51,7 +51,7 @@ from .._core._constants import positions as positions_of
 from .._core._constants import repeated
 from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
-from .._core._jaxprs import program_in
+from .._core._internals import program_in
 from .._core._programs import eagerly, in_a_trace, is_jax_array, is_traced
 from . import _host_way as host_way
 from ._batch_programs import WORTH_A_PROGRAM, Lines, Numbers, Operand, Run
@@ -559,7 +559,10 @@ class _Batch:
         return kind_of_array(array)
 
     def _kind_of_host_memory(self, x: Any) -> Kind | None:
-        if not isinstance(x, (np.ndarray, np.generic)) or x.size > _FEW or x.dtype.kind not in "biufc":
+        """Return the kind of a few numbers of NumPy's; a subclass, as of masks, may list others."""
+        if type(x) is not np.ndarray and not isinstance(x, np.generic):
+            return None
+        if x.size > _FEW or x.dtype.kind not in "biufc":
             return None
         if not x.dtype.isnative or (x.dtype in WIDE and not self.is_x64):
             return None

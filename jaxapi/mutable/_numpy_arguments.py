@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from .._core._dtypes import NARROWED, WIDE, default_dtype, native_dtype, x64_mode
+from .._interop._numbers import refuse_masked
 from . import _host_way as host_way
 from ._storage import Storage, is_for_host
 
@@ -115,10 +116,14 @@ def to_numpy(x: Any) -> Any:
 def in_jaxs_dtypes(x: Any) -> Any:
     """Return an argument as JAX has it: ``int``, ``float`` and ``complex`` as the dtypes of its mode.
 
-    Arrays are in the machine's byte order.
+    Arrays are in the machine's byte order. Masked arrays are refused, as the results would lose their masks.
     """
-    if isinstance(x, np.ndarray) and not x.dtype.isnative:
-        return x.astype(native_dtype(x.dtype))
+    if isinstance(x, np.ndarray):
+        refuse_masked([type(x)])
+        if not x.dtype.isnative:
+            return x.astype(native_dtype(x.dtype))
+    elif isinstance(x, (list, tuple)):
+        refuse_masked(set(map(type, x)))
     return default_dtype(x) if type(x) is type and x in DEFAULTS else x
 
 

@@ -655,7 +655,7 @@ def _refuse_device(device):
 
 def _empty(shape, *, dtype=None, device=None):
     _refuse_device(device)
-    return np.zeros(shape, _of_default(dtype))  # JAX has no uninitialised memory
+    return np.zeros(shape, _of_default(dtype))  # as of `jaxapi.empty`
 
 
 def _arange(start, stop=None, step=None, dtype=None, *, device=None):

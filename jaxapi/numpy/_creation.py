@@ -99,6 +99,8 @@ def _made_by_jax(a, dtype, device, copy):
     if copy is False and (isinstance(a, (list, tuple, range)) or type(a) in PYTHON_NUMBERS):
         raise ValueError("Unable to avoid copy while creating an array as requested: leave out copy=False")
     a = _ranges_and_array_likes_by_numpy(a)
+    if type(a) is int and dtype is None:
+        a = _of_numbers(a, None)  # which is uint64 from 2**63 on
     if isinstance(a, (list, tuple)):
         leaves = jax.tree.leaves(unwrap(a))
         arrays = [x for x in leaves if isinstance(x, jax.Array)]

@@ -4,6 +4,7 @@ import importlib as _importlib
 import typing as _typing
 
 from .._missing import missing as _missing_name
+from ._engines._launcher import registered as _registered
 from ._kdtree import KDTree
 from ._linkage import single_linkage
 from ._padding import pad_rows
@@ -18,6 +19,8 @@ __all__ = [
     "single_linkage",
     "unit_vectors",
 ]
+
+_registered()  # a program that `jax.export` wrote may start kernels before anything else of ours runs
 
 
 def __dir__() -> list[str]:

@@ -1119,3 +1119,25 @@ def test_devices_and_sharded_arrays():
     z = mutable.asarray(spread) * 2
     assert len(z._value.sharding.device_set) == 2
     np.testing.assert_array_equal(np.asarray(z), np.arange(4.0) * 2)
+
+
+def test_a_masked_array_is_refused_and_spoils_nothing_that_waits(way):
+    """Its list has None for what is masked: as numbers of a batch it ended every later statement."""
+    xp = jaxapi.numpy
+    few = np.ma.masked_array([0.0, 1.0, 2.0], [True, True, False])
+    waiting = xp.ones(3) + xp.arange(3)
+    for function in (xp.isclose, xp.add, xp.where, xp.maximum):
+        with pytest.raises((TypeError, ValueError), match=r"masked? "):
+            function(few, xp.ones(3), *([0] if function is xp.where else []))
+        with pytest.raises((TypeError, ValueError), match=r"masked? "):
+            function(xp.ones(3), few, *([0] if function is xp.where else []))
+    assert (waiting + xp.ones(3)).tolist() == [2, 3, 4]
+
+
+def test_what_a_subclass_gives_as_its_list_is_not_asked_for(way):
+    class Named(np.ndarray):
+        def tolist(self):
+            return ["a", "b", "c"]
+
+    few = np.ma.masked_array([0.0, 1.0, 2.0], False).data.view(Named)
+    assert (jaxapi.numpy.ones(3) + jaxapi.numpy.maximum(few, 1)).tolist() == [2, 2, 3]

@@ -340,3 +340,12 @@ def test_a_number_that_becomes_an_infinity_is_warned_of():
         assert np.isinf(np.asarray(xp.full(2, 1e300, dtype=xp.float32))).all()
     with jax.enable_x64(False), pytest.warns(RuntimeWarning, match="overflow"):
         assert np.isinf(np.asarray(xp.add(x, 1e300))).all()
+
+
+@pytest.mark.parametrize("name", ["add", "concat", "sum", "where"])
+def test_masked_arrays_are_refused(name):
+    """NumPy would compute with them, and the result have no mask."""
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    given = {"concat": [[masked, masked]], "sum": [masked], "where": [masked > 1, 1.0, masked]}
+    with pytest.raises(TypeError, match="mask would be lost"):
+        getattr(xp, name)(*given.get(name, [xp.ones(2), masked]))

@@ -8,6 +8,8 @@ import jaxapi.numpy as xp
 
 B = 2**70
 CASES = """
+n.asarray(2**64 - 1)
+n.asarray([2**64 - 1])
 n.isin(f, [B, 1])
 n.isin(i, [B, 1])
 n.isin(n.array([2.0**70]), [B, B + 1])

@@ -675,6 +675,31 @@ def test_queries_so_far_above_a_slab_that_no_image_is_searched():
 
 
 @pytest.mark.thorough("lax")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_radii_of_queries_far_from_their_cloud(engine):
+    """A query is not within a radius that is longer than its coordinates alone."""
+    points = np.float32([[0, 0], [1, 0], [0, 1], [5, 5]])
+    ids = np.int32([0, 0, 1, 1])
+    x = np.float32([[3e29, 3e29], [0, 1e30], [0.5, 0]])
+    query_ids = np.int32([0, 1, 0])
+    tree = KDTree(points, batch=ids, engine=engine)
+    queries = KDTree(x, batch=query_ids, engine=engine)
+    radii = np.float32([1, 3.5e29, 4.5e29, 2e30])
+    vectors = points.astype(float) - x.astype(float)[:, None]
+    is_neighbor = query_ids[:, None] == ids
+    is_within = (np.linalg.norm(vectors, axis=2) <= radii[:, None, None]) & is_neighbor
+    for radius, counts in zip(radii, is_within.sum(axis=2), strict=True):
+        found = tree.query_ball_point(x, radius, return_length=True, batch=query_ids)
+        assert found.tolist() == counts.tolist()
+        fixed = tree.query_radius(x, radius, max_neighbors=1, batch=query_ids)
+        assert fixed.counts.tolist() == counts.tolist()
+    assert queries.count_neighbors(tree, radii).tolist() == is_within.sum(axis=(1, 2)).tolist()
+    weights = np.float32([1, 10, 100]), np.float32([1, 2, 4, 8])
+    sums = (is_within * weights[0][:, None] * weights[1]).sum(axis=(1, 2))
+    assert queries.count_neighbors(tree, radii, weights=weights).tolist() == sums.tolist()
+
+
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("has_clouds", [False, True])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("periodic", [(True, True, False), (True, False)])

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax.extend.core import Primitive
 
 from ..._core._dtypes import default_dtype
+from ..._core._internals import Primitive
 
 __all__ = ["Bounds", "Dimension", "Refused", "UnknownCounts", "at"]
 

@@ -16,10 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Literal
 
 from ..._core._exact import as_they_are
-from ..._core._jaxprs import program_in
+from ..._core._internals import ClosedJaxpr, Literal, program_in
 from ..._core._quotients import quotient
 from ._dimensions import Dimension, Refused, at
 
@@ -843,10 +842,9 @@ _RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
     "rev": _reversed,
     "scatter": _scattered,
     "scatter-add": _scattered,
-    "scatter_add": _scattered,
-    "scatter_max": _scattered,
-    "scatter_min": _scattered,
-    "scatter_mul": _scattered,
+    "scatter-max": _scattered,
+    "scatter-min": _scattered,
+    "scatter-mul": _scattered,
     "slice": _sliced,
     "split": _split,
     "tile": _tiled,

@@ -5,9 +5,8 @@ points. What is found is measured anew by the vector ``data[j] + s @ cell - x``,
 have the same distance to the last bit, and decide alike whether it lies within a radius.
 """
 
-import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,18 +16,8 @@ from .._scipy._reach import beyond, longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
-from ._images import (
-    MOST_IMAGES,
-    Box,
-    Extent,
-    across_of,
-    box_in_reach,
-    many_images,
-    sees_alike,
-    with_clouds,
-    wrapped_points,
-)
-from ._lattice import first_number, lattice_of
+from ._images import MOST_IMAGES, Box, WrappedQueries, many_images, points_in_cell
+from ._lattice import first_number
 from ._neighbor_list import (
     NeighborList,
     PaddedNeighbors,
@@ -38,7 +27,7 @@ from ._neighbor_list import (
     nearer_in_order,
     no_neighbors,
 )
-from ._points import FAR_EXPONENT, ROUNDING, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
+from ._points import ROUNDING, ImagePoints, ImageQueries
 
 __all__ = ["HostImages", "PairSums"]
 
@@ -83,37 +72,6 @@ class PairSums(NamedTuple):
         return np.array([products[mask].sum() for mask in masks], self.dtype)
 
 
-class WrappedQueries(NamedTuple):
-    """Queries wrapped into the cell, and what moves them."""
-
-    given: np.ndarray  # (q, m) as they were given, float64
-    inside: np.ndarray  # (q, m)
-    turns: np.ndarray  # (q, P), nan for a query that is not finite
-    fractions: np.ndarray  # (q, P)
-    heights: np.ndarray  # (q, P)
-    across: np.ndarray  # (q, m) their part orthogonal to the periodic vectors
-    is_far: np.ndarray  # (q,) whether a query was brought nearer, for the spacing of the clouds
-    ids: Any  # (q,), or None without clouds
-
-    @property
-    def is_finite(self) -> np.ndarray:
-        """Whether each query (q,) is finite, and so are its turns."""
-        return np.isfinite(self.turns).all(axis=1) & np.isfinite(self.inside).all(axis=1)
-
-    def of(self, index) -> "WrappedQueries":
-        """Return some of the queries: an index is numbers or a mask."""
-        return WrappedQueries(
-            self.given[index],
-            self.inside[index],
-            self.turns[index],
-            self.fractions[index],
-            self.heights[index],
-            self.across[index],
-            self.is_far[index],
-            None if self.ids is None else self.ids[index],
-        )
-
-
 class HostImages:
     """Points with all their images, and SciPy's tree over those in one cell.
 
@@ -121,75 +79,36 @@ class HostImages:
     lattice images of the points may be in reach, moves each query back by these, and asks the tree.
     """
 
-    points_as_queries: WrappedQueries  # (rows,); those that are no points find nothing
-    is_point: np.ndarray  # (rows,) whether a row counts and is finite
-    point_rows: np.ndarray  # rows of the points: numbers in the tree are numbers of these
-    extent: Extent  # of the points
-    size: float  # at least the coordinates within the cell, and the lengths of its vectors
-    largest: float  # of the size and the coordinates as they were given
-    cell_turns: np.ndarray  # (rows, m) int32, in the cell's own vectors
-    spacing: float  # between clouds, along the axis of their own
-    trees: SciPyTrees
-
     def __init__(self, points: ImagePoints, periodic: tuple[bool, ...], options: Options):
         self.data = np.asarray(points.data)
         self.n = int(points.n)
         self.ids = points.ids
         self.periodic = periodic
         self.rows, self.m = self.data.shape
-        cell = np.eye(self.m) if points.cell is None else np.asarray(points.cell, np.float64)
-        self.cell = cell
-        self.lattice = lattice_of(cell, periodic, np)
-        vectors = np.where(np.isfinite(self.lattice.vectors), self.lattice.vectors, 0.0)
-        counted = np.where(np.arange(self.rows)[:, None] < self.n, self.data, np.nan)
-        as_queries = self._wrapped(ImageQueries(counted, points.ids))
+        self.cell = np.eye(self.m) if points.cell is None else np.asarray(points.cell, np.float64)
+        with np.errstate(all="ignore"):
+            self.in_cell = points_in_cell(points, periodic, np)
+        as_queries = self.in_cell.as_queries
         self.points_as_queries = as_queries
-        is_point = as_queries.is_finite
-        self.is_point = is_point
-        self.point_rows = np.flatnonzero(is_point)
-        self.extent = Extent.of(as_queries.fractions, as_queries.across, is_point, np)
-        # A cell that is not finite has no points.
-        self.size = np.abs(as_queries.inside[is_point]).max(initial=0.0) + np.abs(vectors).sum(initial=0.0)
-        self.largest = max(self.size, np.abs(as_queries.given[is_point]).max(initial=0.0))
+        # Rows of points, which count and are finite: numbers in the tree are numbers of these.
+        self.point_rows = np.flatnonzero(as_queries.is_finite)
         # The shift to a point is that to its image in the cell, less the turns that brought it there.
-        self.cell_turns = self._lattice_of_clouds(points.ids).of_cell(as_queries.turns, periodic, np)
+        self.cell_turns = as_queries.lattice.of_cell(as_queries.turns, periodic, np)
         self.has_turns = bool(self.cell_turns.any())
-        self.spacing = math.ldexp(1.0, math.frexp(self.size or 1.0)[1] + SPACING_EXPONENT)
-        inside = np.where(is_point[:, None], as_queries.inside, np.nan)
-        self.trees = SciPyTrees(with_clouds(inside, points.ids, self.spacing, np), self.n, None, options)
+        inside = self.in_cell.beside_each_other(as_queries.inside, points.ids)
+        self.trees = SciPyTrees(inside, self.n, None, options)
 
     def queries(self, queries: ImageQueries) -> WrappedQueries:
-        """Return queries wrapped into the cell.
-
-        In a tree of clouds, those so far away that another cloud may be nearer than their own are brought
-        nearer. From there, too, all points of a cloud are equally near, to the last bit.
-        """
-        wrapped = self._wrapped(queries)
-        if wrapped.ids is None:
-            return wrapped
-        far = math.ldexp(self.size or 1.0, FAR_EXPONENT)
-        is_far = (np.abs(wrapped.inside) > far).any(axis=1)
-        inside = np.clip(wrapped.inside, -far, far)
-        # How far they were off the plane of the vectors leaves nothing out.
-        across = np.where(is_far[:, None], self.extent.lowest_across, wrapped.across)
-        return wrapped._replace(inside=inside, across=across, is_far=is_far)
-
-    def _wrapped(self, queries: ImageQueries) -> WrappedQueries:
-        x = np.asarray(queries.x, np.float64)
+        """Return queries wrapped into the cell."""
         with np.errstate(all="ignore"):
-            (inside, turns, fractions), lattice = wrapped_points(x, queries.ids, self.lattice, np)
-            across = across_of(inside, fractions, lattice)
-        heights = np.broadcast_to(lattice.heights, fractions.shape)
-        is_far = np.zeros(len(x), bool)
-        return WrappedQueries(x, inside, turns, fractions, heights, across, is_far, queries.ids)
+            return self.in_cell.queries(queries)
 
     # --- queries that are moved -------------------------------------------------------------------------
 
     def _boxes_in_reach(self, queries: WrappedQueries, reach, p: float) -> Box:
         """Return the shifts (q, P) of images within reach (q,)."""
-        reach = reach * euclidean_factor(self.m, p)
         with np.errstate(all="ignore"):
-            return box_in_reach(self.extent, queries, reach, self._rounding(queries), np)
+            return self.in_cell.boxes_in_reach(queries, reach, p)
 
     def _pieces(self, queries: WrappedQueries, boxes: Box) -> Iterator[MovedQueries]:
         """Yield the queries moved by all shifts of their boxes (q, P), as many at a time as fit.
@@ -197,8 +116,8 @@ class HostImages:
         Those of a query that are more than that follow each other in several pieces.
         """
         totals = boxes.total
-        if not self.lattice.vector_count:
-            totals = (np.isfinite(queries.inside).all(axis=1)).astype(np.float64)
+        if not self.in_cell.lattice.vector_count:
+            totals = queries.is_finite.astype(np.float64)
         most = totals.max(initial=0)
         if most >= MOST_IMAGES:
             raise ValueError(
@@ -220,18 +139,11 @@ class HostImages:
                 yield self._moved(queries, query, boxes.of(query).shift(number, np))
 
     def _moved(self, queries: WrappedQueries, query, shift) -> MovedQueries:
-        x = queries.inside[query]
         ids = None if queries.ids is None else queries.ids[query]
-        lattice = self._lattice_of_clouds(ids)
-        if shift.shape[1]:
-            x = x - lattice.steps(shift)
+        lattice = queries.lattice.of_clouds(query)
+        x = self.in_cell.moved(queries.inside[query], ids, lattice, shift)
         cell_shift = lattice.of_cell(shift + queries.turns[query], self.periodic, np)
-        return MovedQueries(query, shift, cell_shift, with_clouds(x, ids, self.spacing, np))
-
-    def _lattice_of_clouds(self, ids):
-        if not self.lattice.has_axes:
-            return self.lattice
-        return self.lattice.of_clouds(np.clip(ids, 0, len(self.cell) - 1))
+        return MovedQueries(query, shift, cell_shift, x)
 
     def _measured(
         self, queries: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, search: Search
@@ -278,11 +190,6 @@ class HostImages:
             along[column] += numbers[row] * entry
         return along
 
-    def _rounding(self, queries: WrappedQueries) -> np.ndarray:
-        """Return by how much distances of each query (q,) may be rounded."""
-        length = np.abs(queries.given).max(axis=1)
-        return ROUNDING * np.maximum(self.largest, np.where(np.isfinite(length), length, 0))
-
     def _tree_search(self, search: Search) -> Search:
         """Return how the tree is searched, by distances that are no longer than those by `search.p`.
 
@@ -301,7 +208,7 @@ class HostImages:
         Those of a query may be in several pieces that follow each other.
         """
         radius = longest_within(radius)
-        reach = self._reach(queries, radius)
+        reach = self.in_cell.reach(queries, radius)
         boxes = self._boxes_in_reach(queries, reach, search.p)
         yield from self._within_boxes(queries, boxes, radius, reach, search)
 
@@ -312,16 +219,6 @@ class HostImages:
         for moved in self._pieces(queries, boxes):
             for part in self._parts(moved, reach, search):
                 yield self._neighbors_within(queries, moved.of(part), radius, reach, search)
-
-    def _reach(self, queries: WrappedQueries, radius) -> np.ndarray:
-        """Return how far (q,) to search for what is to be measured within radii (q,); -1 for nothing."""
-        reach = radius * (1 + ROUNDING) + self._rounding(queries)
-        reach = np.where(radius >= 0, reach, -1.0)
-        if self.ids is None:
-            return reach
-        length = np.abs(queries.given).max(axis=1)
-        of_far = np.where(length <= radius * (1 + ROUNDING), np.inf, -1.0)
-        return np.minimum(np.where(queries.is_far, of_far, reach), self.spacing / 4)
 
     def _parts(self, moved: MovedQueries, reach, search: Search) -> list[slice]:
         """Return slices of moved queries that may have so many neighbors as are listed at once.
@@ -389,9 +286,9 @@ class HostImages:
         """
         points = self.points_as_queries.of(self.point_rows)
         radius = np.broadcast_to(longest_within(radius), self.rows)[self.point_rows]
-        if self.lattice.vector_count:
+        if self.in_cell.lattice.vector_count:
             radius = np.where(radius < np.inf, radius, -1.0)  # a program cannot refuse an infinite radius
-        reach = self._reach(points, radius)
+        reach = self.in_cell.reach(points, radius)
         if not (reach >= 0).any():
             return
         # The points as they are, moved by no shift. Of a pair of these, the end with the lower row sees it.
@@ -399,7 +296,7 @@ class HostImages:
             np.arange(len(points.given)),
             np.zeros(points.turns.shape),
             self.cell_turns[self.point_rows],
-            with_clouds(points.inside, points.ids, self.spacing, np),
+            self.in_cell.beside_each_other(points.inside, points.ids),
         )
         parts = self._parts(unmoved, reach, search)
         if len(parts) == 1:
@@ -461,9 +358,9 @@ class HostImages:
     def _reaching_rows(self, radius) -> np.ndarray:
         """Return the rows of the points within whose radius there is something: the point itself."""
         is_reaching = np.broadcast_to(np.asarray(radius) >= 0, self.rows)
-        if self.lattice.vector_count:
+        if self.in_cell.lattice.vector_count:
             is_reaching = is_reaching & (np.asarray(radius) < np.inf)
-        return np.flatnonzero(is_reaching & self.is_point)
+        return np.flatnonzero(is_reaching & self.points_as_queries.is_finite)
 
     # --- the nearest ------------------------------------------------------------------------------------
 
@@ -471,7 +368,7 @@ class HostImages:
         """Return rows, shifts and distances (q, k, ...) of the nearest images, nearer than `bound`, (q,)."""
         padded = PaddedNeighbors(len(queries.given), k, self.n, self.m)
         bound = beyond(bound)
-        is_beyond = queries.is_far & (np.abs(queries.given).max(axis=1) >= bound)
+        is_beyond = queries.is_far & (queries.inside_length >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
         size = max(LISTED_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
         for start in range(0, len(searching), size):
@@ -489,7 +386,7 @@ class HostImages:
         query_count = len(queries.given)
         point_count = max(self.trees.size, 1)
         column_count = min(min(k, point_count) + 1, point_count)
-        no_shifts = np.zeros((query_count, self.lattice.vector_count))
+        no_shifts = np.zeros((query_count, self.in_cell.lattice.vector_count))
         unmoved = self._moved(queries, np.arange(query_count), no_shifts)
         distances, rows = self._nearest_of_tree(unmoved, np.inf, column_count, search)
         next_distance = distances[:, k] if column_count > k else np.full(query_count, np.inf)
@@ -514,10 +411,10 @@ class HostImages:
         last_distance = bound.copy()
         is_last = near.ranks() == k - 1
         last_distance[near.query[is_last]] = near.distance[is_last]
-        is_open = next_distance <= last_distance * (1 + ROUNDING) + self._rounding(queries)
+        is_open = next_distance <= last_distance * (1 + ROUNDING) + queries.rounding
         is_open |= queries.is_far & (next_distance < np.inf)
         if self.ids is not None:
-            is_open &= next_distance < self.spacing / 2  # what is farther is of another cloud
+            is_open &= next_distance < self.in_cell.spacing / 2  # what is farther is of another cloud
         open_queries = np.flatnonzero(is_open & (last_distance < np.inf))
         if not len(open_queries):
             return near
@@ -553,14 +450,14 @@ class HostImages:
 
         `distances` (q, columns) are those of the nearest points in the cell.
         """
-        is_neighbor = distances < (np.inf if self.ids is None else self.spacing / 2)
+        is_neighbor = distances < (np.inf if self.ids is None else self.in_cell.spacing / 2)
         neighbor_count = np.count_nonzero(is_neighbor, axis=1)
         reach = np.full(len(queries.given), np.inf)
         if distances.shape[1] >= k:
             longer = self.m ** (1 / search.p) if self._tree_search(search).p != search.p else 1.0
             reach = np.where(is_neighbor[:, k - 1], longer * distances[:, k - 1], np.inf)
         needs_images = (np.minimum(reach, bound) == np.inf) & (neighbor_count > 0)
-        if self.lattice.vector_count and needs_images.any():
+        if self.in_cell.lattice.vector_count and needs_images.any():
             numbers = np.flatnonzero(needs_images)
             image_count = int((-(-k // neighbor_count[numbers])).max())
             few = queries.of(numbers)
@@ -583,8 +480,10 @@ class HostImages:
 
     def _box_around(self, queries: WrappedQueries, image_count: int) -> Box:
         """Return the box (q, P) of the shifts of so many images around each query."""
-        extent = _box_of(queries.heights.min(axis=0, initial=np.inf), image_count)
-        around = np.broadcast_to(extent, queries.heights.shape)
+        heights = queries.lattice.heights
+        if queries.lattice.has_axes:
+            heights = heights.min(axis=0, initial=np.inf)
+        around = np.broadcast_to(_box_of(heights, image_count), queries.fractions.shape)
         return Box(-around, around)
 
     def _reach_of_nearest(
@@ -595,21 +494,21 @@ class HostImages:
         The k nearest points of one cell may be far from each other where the query is far off the plane of
         the vectors: then images of the nearest of them are nearer, and leave fewer images in reach.
         """
-        reach = last_distance * (1 + ROUNDING) + self._rounding(queries)
+        reach = last_distance * (1 + ROUNDING) + queries.rounding
         boxes = self._boxes_in_reach(queries, reach, search.p)
         many = np.flatnonzero(boxes.total >= many_images(k))
-        if not self.lattice.vector_count or not len(many):
+        if not self.in_cell.lattice.vector_count or not len(many):
             return reach, boxes
         of_many = queries.of(many)
         of_images = self._kth_of_images(of_many, k, column_count, k, search)
         nearer_distance = np.minimum(last_distance[many], of_images)
-        reach[many] = nearer_distance * (1 + ROUNDING) + self._rounding(of_many)
+        reach[many] = nearer_distance * (1 + ROUNDING) + of_many.rounding
         return reach, self._countable(queries, self._boxes_in_reach(queries, reach, search.p), k, search)
 
     def _as_near(self, queries: WrappedQueries, radius, k: int, search: Search) -> Iterator[NeighborList]:
         """Yield what may be among the `k` nearest images, as all that are within radii (q,)."""
         radius = longest_within(radius)
-        reach = self._reach(queries, radius)
+        reach = self.in_cell.reach(queries, radius)
         boxes = self._countable(queries, self._boxes_in_reach(queries, reach, search.p), k, search)
         yield from self._within_boxes(queries, boxes, radius, reach, search)
 
@@ -623,8 +522,7 @@ class HostImages:
             return boxes
         around = self._box_around(queries, k)
         shift_count = around.high.max(axis=1, initial=0)
-        is_alike = queries.is_far | sees_alike(self.extent, queries, self.lattice.vectors, shift_count, np)
-        chosen = (is_too_many & is_alike)[:, None]
+        chosen = (is_too_many & self.in_cell.sees_alike(queries, shift_count))[:, None]
         return Box(np.where(chosen, around.low, boxes.low), np.where(chosen, around.high, boxes.high))
 
     # --- between two trees ------------------------------------------------------------------------------
@@ -641,9 +539,9 @@ class HostImages:
             for neighbors in self.within(queries, np.full(len(queries.given), largest), search):
                 counts += pairs.of_listed(neighbors)
             return counts
-        reach = largest * (1 + ROUNDING) + self._rounding(queries)
+        reach = largest * (1 + ROUNDING) + queries.rounding
         if self.ids is not None:
-            reach = np.minimum(reach, self.spacing / 4)
+            reach = np.minimum(reach, self.in_cell.spacing / 4)
         for moved in self._pieces(queries, self._boxes_in_reach(queries, reach, search.p)):
             _, image = np.unique(moved.shift, axis=0, return_inverse=True)
             order = np.argsort(image, kind="stable")
@@ -659,9 +557,9 @@ class HostImages:
         Where pairs lie so near the border that rounding may decide, they are listed and measured.
         """
         radii = pairs.radii
-        rounding = self._rounding(queries)
+        rounding = queries.rounding
         border = rounding[moved.query].max(initial=0)
-        longest = np.inf if self.ids is None else self.spacing / 4
+        longest = np.inf if self.ids is None else self.in_cell.spacing / 4
         lower = np.where(radii >= 0, radii * (1 - ROUNDING) - border, -1.0)
         upper = np.where(radii >= 0, radii * (1 + ROUNDING) + border, -1.0)
         bounds = np.minimum(np.concatenate([lower, upper]), longest)
@@ -690,8 +588,8 @@ class HostImages:
 
     def components(self, radius, search: Search) -> tuple:
         """Return how many components there are, and labels (rows,) by their lowest rows, -1 for no point."""
-        labels = self._joined(radius, self.is_point, search)
-        return self._numbered(labels, np.flatnonzero(self.is_point), -1)
+        labels = self._joined(radius, self.points_as_queries.is_finite, search)
+        return self._numbered(labels, np.flatnonzero(self.points_as_queries.is_finite), -1)
 
     def _joined(self, radius, is_counted, search: Search) -> np.ndarray:
         """Return labels (rows,) that those of the counted rows have in common that are joined."""
@@ -720,7 +618,7 @@ class HostImages:
         for pairs in self.pairs(radius, search):
             for rows, neighbor_rows in (pairs.query, pairs.row), (pairs.row, pairs.query):
                 sums += np.bincount(rows, weight_of_row[neighbor_rows], self.rows)
-        is_core = self.is_point & (sums >= min_samples)
+        is_core = self.points_as_queries.is_finite & (sums >= min_samples)
         labels = self._joined(radius, is_core, search)
         _, numbered = self._numbered(labels, np.flatnonzero(is_core), self.rows)
         borders = numbered.copy()

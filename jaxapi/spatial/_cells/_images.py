@@ -1,16 +1,20 @@
-"""Points within one cell, and which of their images are in reach: on the host and on a device.
+"""Points and queries wrapped into one cell, and which images are in reach: on the host and on a device.
 
 `xp` is NumPy, or jax.numpy inside of a program; everything is in float64.
 """
 
 import functools
-from typing import Any, NamedTuple, Protocol
+import math
+from typing import Any, NamedTuple
 
-from ._lattice import Lattice, Wrapped
-from ._points import ROUNDING
+import jax.numpy as jnp
+import numpy as np
 
-__all__ = ["MOST_IMAGES", "Box", "Extent", "across_of", "box_in_reach", "gap_of"]
-__all__ += ["many_images", "sees_alike", "with_clouds", "wrapped_points"]
+from .._tree._powers_of_two import exponent_of, power_of_two
+from ._lattice import Lattice, lattice_of
+from ._points import FAR_EXPONENT, ROUNDING, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
+
+__all__ = ["MOST_IMAGES", "Box", "PointsInCell", "WrappedQueries", "many_images", "points_in_cell"]
 
 MOST_IMAGES = 1 << 24  # of a query, that are gone through
 # Seen from as far off the plane of the vectors as the images are apart times 2 to this power, images of a
@@ -87,42 +91,192 @@ class Extent(NamedTuple):
 
         return cls(lowest(fractions), highest(fractions), lowest(across), highest(across))
 
-
-class QueriesInCell(Protocol):
-    """What tells how far queries are from the images of points."""
-
     @property
-    def is_finite(self) -> Any:
-        """Whether each query (q,) is finite, and so are its turns."""
-
-    @property
-    def fractions(self) -> Any:
-        """Their coordinates (q, P) along the vectors of the lattice."""
-
-    @property
-    def heights(self) -> Any:
-        """The distances (..., P) between neighboring planes of the lattice."""
-
-    @property
-    def across(self) -> Any:
-        """Their parts (q, m) orthogonal to the vectors."""
+    def dimensions(self) -> int:
+        """In how many dimensions they are, m."""
+        return len(self.lowest_across)
 
 
-def wrapped_points(x, ids, lattice: Lattice, xp) -> tuple[Wrapped, Lattice]:
-    """Return points wrapped into the cell, with the lattice of all, or that of each.
+class WrappedQueries(NamedTuple):
+    """Queries wrapped into the cell."""
 
-    Turns are nan for a point that is not finite, and for one whose cloud has no cell.
+    given: Any  # (q, m) as they were given
+    ids: Any  # (q,), or None without clouds
+    inside: Any  # (q, m) in the cell; nan for a query that is not finite
+    turns: Any  # (q, P) by which it is away from there; nan, too, where int32 cannot count them
+    fractions: Any  # (q, P) of what is inside, along the vectors of the lattice
+    across: Any  # (q, m) its part orthogonal to these
+    is_finite: Any  # (q,) whether a query is finite, and so are its turns
+    inside_length: Any  # (q,) the largest coordinate of what is inside, before a far query was brought nearer
+    is_far: Any  # (q,) whether a query was brought nearer, for the spacing of the clouds
+    rounding: Any  # (q,) by how much distances between it and points, as both were given, may be rounded
+    lattice: Lattice  # of all, or that of each
+
+    def of(self, index) -> "WrappedQueries":
+        """Return some of the queries: an index is numbers or a mask."""
+        return WrappedQueries(
+            self.given[index],
+            None if self.ids is None else self.ids[index],
+            self.inside[index],
+            self.turns[index],
+            self.fractions[index],
+            self.across[index],
+            self.is_finite[index],
+            self.inside_length[index],
+            self.is_far[index],
+            self.rounding[index],
+            self.lattice.of_clouds(index),
+        )
+
+
+class PointsInCell(NamedTuple):
+    """Points wrapped into one cell, of which every image counts."""
+
+    xp: Any
+    periodic: tuple[bool, ...]
+    lattice: Lattice
+    as_queries: WrappedQueries  # the points as queries: rows that are no points are not finite
+    extent: Extent
+    size: Any  # () at least the coordinates within the cell, and the lengths of its vectors
+    largest: Any  # () of the size and of the coordinates as they were given
+    spacing: Any  # () between clouds, along the axis of their own
+
+    def queries(self, queries: ImageQueries) -> WrappedQueries:
+        """Return queries wrapped into the cell.
+
+        In a tree of clouds, those so far away that another cloud may be nearer than their own are brought
+        nearer. From there, too, all points of a cloud are equally near, to the last bit.
+        """
+        xp = self.xp
+        wrapped = _wrapped(queries, self.lattice, xp)
+        length = xp.where(wrapped.is_finite, xp.abs(wrapped.given).max(axis=1, initial=0), 0)
+        wrapped = wrapped._replace(rounding=ROUNDING * xp.maximum(self.largest, length))
+        if wrapped.ids is None:
+            return wrapped
+        far = self.size * 2.0**FAR_EXPONENT
+        is_far = wrapped.inside_length > far
+        inside = xp.clip(wrapped.inside, -far, far)
+        # How far they were off the plane of the vectors leaves nothing out.
+        across = xp.where(is_far[:, None], self.extent.lowest_across, wrapped.across)
+        return wrapped._replace(inside=inside, across=across, is_far=is_far)
+
+    def moved(self, x, ids, lattice: Lattice, shift) -> Any:
+        """Return where queries x (q, m) search from when a shift, (P,) or (q, P), moves them back.
+
+        In a tree of clouds (q,) they have one coordinate more, by which clouds are far from each other.
+        """
+        if shift.shape[-1]:
+            x = x - lattice.steps(shift)
+        return self.beside_each_other(x, ids)
+
+    def beside_each_other(self, x, ids) -> Any:
+        """Return points (q, m) of clouds (q,) with the coordinate that tells these apart."""
+        if ids is None:
+            return x
+        return self.xp.concatenate([x, (ids.astype(float) * self.spacing)[:, None]], axis=1)
+
+    def reach(self, queries: WrappedQueries, radius) -> Any:
+        """Return how far (q,) to search for what is to be measured within radii (q,); -1 for nothing."""
+        xp = self.xp
+        reach = radius * (1 + ROUNDING) + queries.rounding
+        if queries.ids is not None:
+            # A query far away has all points of its cloud within its radius, or none.
+            has_all = queries.inside_length <= radius * (1 + ROUNDING)
+            reach = xp.where(queries.is_far, xp.where(has_all, xp.inf, -1.0), reach)
+            reach = xp.minimum(reach, self.spacing / 4)  # no two points of a cloud are that far apart
+        return xp.where(radius >= 0, reach, -1.0)
+
+    def boxes_in_reach(self, queries: WrappedQueries, reach, p: float) -> Box:
+        """Return the shifts (q, P) by which queries may reach points within distances (q,), -1 for none."""
+        xp = self.xp
+        reach = reach * euclidean_factor(self.extent.dimensions, p)
+        is_reaching = queries.is_finite & (reach >= 0)
+        vector_count = self.lattice.vector_count
+        if vector_count:
+            is_reaching = is_reaching & (reach < xp.inf)
+        reach = xp.where(is_reaching, reach, 0)
+        if 0 < vector_count < self.extent.dimensions:
+            # What a query is off the plane of the vectors leaves less of its reach for shifts along them.
+            gap = xp.maximum(self._gap(queries) * (1 - ROUNDING) - queries.rounding, 0)
+            is_reaching = is_reaching & (gap <= reach)
+            gap = xp.where(is_reaching, gap, 0)  # infinite where there are no points
+            reach = xp.sqrt(xp.maximum(reach - gap, 0)) * xp.sqrt(reach + gap)
+        span = reach[:, None] / queries.lattice.heights * (1 + 1e-9) + 1e-9
+        low = xp.ceil(queries.fractions - span - self.extent.highest)
+        high = xp.floor(queries.fractions + span - self.extent.lowest)
+        is_range = xp.isfinite(low) & xp.isfinite(high) & is_reaching[:, None]
+        return Box(low, high).where(is_range, xp)
+
+    def sees_alike(self, queries: WrappedQueries, shift_count) -> Any:
+        """Tell which queries (q,) see images of a point as equally near, up to rounding: from far away.
+
+        Images are moved by so many shifts at most along each of the vectors. How far from each other points
+        are orthogonally to these does not matter.
+        """
+        xp = self.xp
+        if self.lattice.vector_count == self.extent.dimensions:
+            return queries.is_far
+        vectors = self.lattice.vectors
+        lengths = xp.where(xp.isfinite(vectors), xp.abs(vectors), 0.0).sum(axis=(-2, -1))
+        apart = xp.max(lengths, initial=0.0) * (1 + shift_count)
+        return queries.is_far | (self._gap(queries) >= apart * 2.0**ALIKE_EXPONENT)
+
+    def _gap(self, queries: WrappedQueries) -> Any:
+        """Return how far (q,) queries are from all points orthogonally to the vectors; inf without points."""
+        xp = self.xp
+        extent = self.extent
+        gaps = xp.maximum(extent.lowest_across - queries.across, queries.across - extent.highest_across)
+        gaps = xp.maximum(gaps, 0)
+        return functools.reduce(xp.hypot, [gaps[:, axis] for axis in range(extent.dimensions)])
+
+
+def points_in_cell(points: ImagePoints, periodic: tuple[bool, ...], xp) -> PointsInCell:
+    """Return points wrapped into the cell; without a cell they stay where they are."""
+    rows, m = points.data.shape
+    is_counted = xp.arange(rows, dtype=np.int32)[:, None] < points.n
+    given = xp.where(is_counted, points.data.astype(np.float64), np.nan)
+    cell = xp.eye(m, dtype=np.float64) if points.cell is None else points.cell.astype(np.float64)
+    lattice = lattice_of(cell, periodic, xp)
+    wrapped = _wrapped(ImageQueries(given, points.ids), lattice, xp)
+    is_point = wrapped.is_finite
+    extent = Extent.of(wrapped.fractions, wrapped.across, is_point, xp)
+    # A cell that is not finite has no points.
+    vectors = xp.where(xp.isfinite(lattice.vectors), xp.abs(lattice.vectors), 0.0)
+    longest = xp.max(vectors.sum(axis=(-2, -1)), initial=0.0)
+    size = xp.max(xp.where(is_point, wrapped.inside_length, 0.0), initial=0.0) + longest
+    size = xp.where(size > 0, size, 1.0)
+    largest = xp.max(xp.where(is_point[:, None], xp.abs(given), 0.0), initial=0.0)
+    largest = xp.maximum(size, largest)
+    as_queries = wrapped._replace(rounding=xp.full(rows, ROUNDING * largest))
+    return PointsInCell(xp, periodic, lattice, as_queries, extent, size, largest, _spacing_of(size, xp))
+
+
+def _wrapped(queries: ImageQueries, lattice: Lattice, xp) -> WrappedQueries:
+    """Return queries wrapped into the cell, with none far and no rounding.
+
+    Turns are nan for a query that is not finite, and for one whose cloud has no cell.
     """
-    if not lattice.has_axes:
-        return lattice.wrapped(x, xp), lattice
-    cloud_count = len(lattice.vectors)
-    lattices = lattice.of_clouds(xp.clip(ids, 0, cloud_count - 1))
-    wrapped = lattices.wrapped(x, xp)
-    has_cell = (ids >= 0) & (ids < cloud_count)
-    return wrapped._replace(turns=xp.where(has_cell[:, None], wrapped.turns, xp.nan)), lattices
+    x = queries.x.astype(np.float64)
+    ids = queries.ids
+    if lattice.has_axes:
+        cloud_count = len(lattice.vectors)
+        lattice = lattice.of_clouds(xp.clip(ids, 0, cloud_count - 1))
+        has_cell = (ids >= 0) & (ids < cloud_count)
+        inside, turns, fractions = lattice.wrapped(x, xp)
+        turns = xp.where(has_cell[:, None], turns, np.nan)
+    else:
+        inside, turns, fractions = lattice.wrapped(x, xp)
+    is_finite = (xp.isfinite(inside) & xp.isfinite(x)).all(axis=1) & xp.isfinite(turns).all(axis=1)
+    across = _across_of(inside, fractions, lattice)
+    inside_length = xp.where(is_finite, xp.abs(inside).max(axis=1, initial=0), 0)
+    inside = xp.where(is_finite[:, None], inside, np.nan)
+    is_far = xp.zeros(len(x), bool)
+    return WrappedQueries(
+        x, ids, inside, turns, fractions, across, is_finite, inside_length, is_far, None, lattice
+    )
 
 
-def across_of(x, fractions, lattice: Lattice) -> Any:
+def _across_of(x, fractions, lattice: Lattice) -> Any:
     """Return the part of points (q, m) that is orthogonal to the vectors of the lattice."""
     if not fractions.shape[1]:
         return x
@@ -133,54 +287,13 @@ def across_of(x, fractions, lattice: Lattice) -> Any:
     return across - lattice.steps(lattice.fractions(across))
 
 
-def with_clouds(x, ids, spacing, xp) -> Any:
-    """Return points with one coordinate more, by which clouds are far from each other."""
-    if ids is None:
-        return x
-    return xp.concatenate([x, (ids.astype(float) * spacing)[:, None]], axis=1)
+def _spacing_of(size, xp) -> Any:
+    """Return how far clouds of points of such a size are apart: a power of two."""
+    if xp is jnp:
+        return power_of_two(exponent_of(size) + SPACING_EXPONENT, np.dtype(np.float64))
+    return math.ldexp(1.0, math.frexp(size)[1] + SPACING_EXPONENT)
 
 
 def many_images(k: int) -> int:
     """Return from how many images on it pays to look at near ones first, for the `k` nearest."""
     return max(1 << 12, 16 * k)
-
-
-def gap_of(extent: Extent, queries: QueriesInCell, xp) -> Any:
-    """Return how far (q,) queries are from all points orthogonally to the vectors; inf without points."""
-    gaps = xp.maximum(extent.lowest_across - queries.across, queries.across - extent.highest_across)
-    gaps = xp.maximum(gaps, 0)
-    return functools.reduce(xp.hypot, [gaps[:, axis] for axis in range(gaps.shape[1])])
-
-
-def sees_alike(extent: Extent, queries: QueriesInCell, vectors, shift_count, xp) -> Any:
-    """Tell which queries (q,) see images of a point as equally near, up to rounding: from far off the plane.
-
-    Images are moved by so many shifts at most along each of the vectors (..., P, m). How far from each other
-    points are orthogonally to these does not matter.
-    """
-    lengths = xp.where(xp.isfinite(vectors), xp.abs(vectors), 0.0).sum(axis=(-2, -1))
-    apart = xp.max(lengths, initial=0.0) * (1 + shift_count)
-    return gap_of(extent, queries, xp) >= apart * 2.0**ALIKE_EXPONENT
-
-
-def box_in_reach(extent: Extent, queries: QueriesInCell, reach, rounding, xp) -> Box:
-    """Return the shifts (q, P) by which queries may reach points within Euclidean distances (q,).
-
-    A distance of -1 reaches none. `rounding` (q,) is by how much distances may be rounded.
-    """
-    is_reaching = queries.is_finite & (reach >= 0)
-    vector_count = len(extent.lowest)
-    if vector_count:
-        is_reaching = is_reaching & (reach < xp.inf)
-    reach = xp.where(is_reaching, reach, 0)
-    if 0 < vector_count < len(extent.lowest_across):
-        # What a query is off the plane of the vectors leaves less of its reach for shifts along them.
-        gap = xp.maximum(gap_of(extent, queries, xp) * (1 - ROUNDING) - rounding, 0)
-        is_reaching = is_reaching & (gap <= reach)
-        gap = xp.where(is_reaching, gap, 0)  # infinite where there are no points
-        reach = xp.sqrt(xp.maximum(reach - gap, 0)) * xp.sqrt(reach + gap)
-    span = reach[:, None] / queries.heights * (1 + 1e-9) + 1e-9
-    low = xp.ceil(queries.fractions - span - extent.highest)
-    high = xp.floor(queries.fractions + span - extent.lowest)
-    is_range = xp.isfinite(low) & xp.isfinite(high) & is_reaching[:, None]
-    return Box(low, high).where(is_range, xp)

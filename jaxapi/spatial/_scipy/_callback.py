@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.experimental.buffer_callback import buffer_callback
 
 from ..._core._dtypes import WIDE, x64_for
+from ..._core._internals import buffer_callback
 from ..._core._programs import any_traced, is_traced
 from .._engines._choice import only_the_cpu
 from .._tree._slopes import without_slopes

@@ -1,5 +1,7 @@
 """Fused functions of arrays with room: as NumPy, statement by statement, and new lengths compile nothing."""
 
+import contextlib
+
 import jax
 import numpy as np
 import pytest
@@ -146,6 +148,27 @@ def test_results(xp, function):
             assert found.shape == part.shape
             assert found.dtype.kind == part.dtype.kind
             np.testing.assert_allclose(np.asarray(found), part, rtol=2e-5, atol=2e-5)
+
+
+def test_writes_at_positions():
+    """Of several values at one position: their product, their largest and their smallest."""
+
+    def function(np, x, y):
+        z = x * 1
+        places = np.asarray([0, 3, 3, -1])
+        np.multiply.at(z, places, y[:4])
+        np.maximum.at(z, places + 1, y[:4])
+        np.minimum.at(z, -places, y[-4:])
+        return z
+
+    fused = jaxapi.numpy.fuse(lambda x, y: function(jaxapi.numpy, x, y))
+    for count in LENGTHS:
+        x = np.sin(np.arange(count + 2)).astype(np.float32)
+        y = np.cos(np.arange(count + 2)).astype(np.float32)
+        given = jaxapi.numpy.asarray(x)[:count], jaxapi.numpy.asarray(y)[:count]
+        with contextlib.nullcontext() if count == LENGTHS[0] else no_compilation():
+            made = fused(*given)
+        np.testing.assert_array_equal(np.asarray(made), function(np, x[:count], y[:count]))
 
 
 BRANCHES = {

@@ -12,11 +12,10 @@ from ... import _tree_programs
 from ..._clusters import _device as clusterings
 from ..._every_pair import longest_within
 from ..._search import Search
-from ..._tree._build import tree_size
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Relation
 from .._points import ImagePoints
-from ._images import Images
+from ._images import Images, rows_of_tree
 
 __all__ = ["components", "dbscan", "edges", "serves"]
 
@@ -54,15 +53,12 @@ def dbscan(images: Images, radius, weights, search: Search, min_samples: int) ->
 
 def _points(images: Images, search: Search) -> clusterings.ClusteredPoints:
     """Return the points of all clouds, of as many rows as the tree was built of."""
-    x = images.as_queries.inside
-    extra_rows = tree_size(*x.shape) - len(x)
-    x = jnp.pad(x, ((0, extra_rows), (0, 0)))
-    return clusterings.ClusteredPoints(x, images.tree, TreeMetric(search.p))
+    return clusterings.ClusteredPoints(rows_of_tree(images.in_cell), images.tree, TreeMetric(search.p))
 
 
 def _radius(images: Images, radius) -> Array:
-    """Return a radius as float64, within which no other cloud is: they are `images.spacing` apart, or more.
+    """Return a radius as float64, within which no other cloud is: they are `spacing` apart, or more.
 
     No two points of a cloud are a quarter of that apart. NaN stays NaN.
     """
-    return jnp.minimum(longest_within(radius), images.spacing / 4)
+    return jnp.minimum(longest_within(radius), images.in_cell.spacing / 4)

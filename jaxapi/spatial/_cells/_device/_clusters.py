@@ -9,14 +9,13 @@ from jax import lax
 from ...._core._typing import Array
 from ..._engines._lax._components import flattened
 from ..._search import Search
-from ..._tree._build import tree_size
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Relation
 from ..._tree._tree import Tree
 from .._points import ImagePoints
 from . import _clouds
 from ._image_search import ImageNeighbors
-from ._images import Images, images_of, in_float64, where_active
+from ._images import Images, images_of, in_float64, rows_of_tree, where_active
 from ._places import Places, over_places
 from ._slots import SlotQueries, slot_queries_of
 
@@ -59,9 +58,9 @@ class _SlotJoining(NamedTuple):
         return lax.cond(has_border.any(), measure_all, lambda lowest: lowest, lowest_inside)
 
 
-def _joining(images: Images, tree: Tree, radius, periodic, search: Search) -> _SlotJoining:
+def _joining(images: Images, tree: Tree, radius, search: Search) -> _SlotJoining:
     """Return the slots of a tree over the points, to be joined."""
-    slot_queries = slot_queries_of(images, tree, radius, periodic, search)
+    slot_queries = slot_queries_of(images, tree, radius, search)
 
     def add(places: Places, has_border):
         _, is_border = slot_queries.counts(places, Relation.ANY)
@@ -103,10 +102,10 @@ def _by_slot(tree: Tree, values, fill) -> Array:
     return jnp.where(jnp.isfinite(tree.points[0]), values[rows], fill)
 
 
-def _labels(images: Images, tree: Tree, radius, periodic, search: Search) -> tuple[Array, Array]:
+def _labels(images: Images, tree: Tree, radius, search: Search) -> tuple[Array, Array]:
     """Return how many components the points of a tree have, and labels (rows,) by their lowest rows."""
     row_count = len(images.points.data)
-    joining = _joining(images, tree, radius, periodic, search)
+    joining = _joining(images, tree, radius, search)
     lowest = _by_row(tree, row_count, _lowest_rows(joining, tree), -1)
     is_lowest = lowest == jnp.arange(row_count, dtype=np.int32)
     number = search.engine.running_sums(is_lowest.astype(np.int32))
@@ -146,7 +145,7 @@ def components(points: ImagePoints, radius, *, periodic, search: Search):
     images = images_of(points, periodic, search)
     if _clouds.serves(points):
         return _clouds.components(images, radius, search)
-    return _labels(images, images.tree, radius, periodic, search)
+    return _labels(images, images.tree, radius, search)
 
 
 @in_float64("periodic", "search", "min_samples")
@@ -157,7 +156,7 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
         return _clouds.dbscan(images, radius, weights, search, min_samples)
     tree = images.tree
     row_count = len(points.data)
-    slot_queries = slot_queries_of(images, tree, radius, periodic, search)
+    slot_queries = slot_queries_of(images, tree, radius, search)
     slot_count = tree.points.shape[1]
     weights_of_rows = jnp.ones(row_count, np.float64) if weights is None else weights.astype(np.float64)
     weights_of_slots = _by_slot(tree, weights_of_rows, 0.0)
@@ -177,10 +176,11 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     joining = _SlotJoining(slot_queries, has_border)
     is_core_slot = jnp.isfinite(tree.points[0]) & (sums >= min_samples)
     is_core = _by_row(tree, row_count, is_core_slot, False)
-    extra_rows = tree_size(*images.as_queries.inside.shape) - row_count
-    x = jnp.pad(jnp.where(is_core[:, None], images.as_queries.inside, jnp.nan), ((0, extra_rows), (0, 0)))
+    x = rows_of_tree(images.in_cell)
+    is_core_of_tree = jnp.pad(is_core, (0, len(x) - row_count), constant_values=True)
+    x = jnp.where(is_core_of_tree[:, None], x, jnp.nan)
     core_tree = search.engine.build(x, tree.n, tree.scale)
-    _, labels = _labels(images, core_tree, radius, periodic, search)
+    _, labels = _labels(images, core_tree, radius, search)
     core_labels = _by_slot(core_tree, labels, NO_LABEL)
     unit = slot_queries.tree.scale / core_tree.scale
 

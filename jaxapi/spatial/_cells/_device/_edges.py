@@ -11,7 +11,7 @@ from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Relation
 from .._lattice import first_number
-from .._points import ImagePoints, ImageQueries
+from .._points import ImagePoints
 from . import _clouds
 from ._image_search import ImageNeighbors
 from ._images import cell_shifts, images_of, in_float64, measured_distances, where_active
@@ -34,7 +34,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
         if relation is Relation.LATER:
             receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
         return receivers, senders, shifts, distances, count
-    slot_queries = slot_queries_of(images, images.tree, radius, periodic, search)
+    slot_queries = slot_queries_of(images, images.tree, radius, search)
     edge_search = _EdgeSearch(slot_queries, relation, size)
     counts = edge_search.counts()
     tree = slot_queries.tree
@@ -49,10 +49,9 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     receivers = jnp.where(senders < n, jnp.cumsum(ended, dtype=np.int32), n)
     ids = None if points.ids is None else points.ids.at[receivers].get(mode="fill", fill_value=0)
     turns = images.as_queries.turns.at[receivers].get(mode="fill", fill_value=0)
-    shifts = cell_shifts(images, turns, ids, senders, shifts, periodic)
+    shifts = cell_shifts(images, turns, ids, senders, shifts)
     x = points.data.at[receivers].get(mode="fill", fill_value=0)
-    ends = ImageQueries(x, ids)
-    distances = measured_distances(images, ends, senders[:, None], shifts[:, None], search.p)[:, 0]
+    distances = measured_distances(images, x, ids, senders[:, None], shifts[:, None], search.p)[:, 0]
     if relation is Relation.LATER:
         receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
     return receivers, senders, shifts, distances, sums[-1]
@@ -89,7 +88,7 @@ class _EdgeSearch(NamedTuple):
         """
         images = self.slot_queries.image_search.images
         boxes = self.slot_queries.boxes
-        no_shifts = jnp.zeros((self.size, images.lattice.vector_count), np.int32)
+        no_shifts = jnp.zeros((self.size, images.in_cell.lattice.vector_count), np.int32)
         none_written = jnp.zeros(len(boxes.low), np.int32)
         no_senders = jnp.broadcast_to(images.points.n, (self.size,))
 

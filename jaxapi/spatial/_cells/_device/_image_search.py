@@ -15,8 +15,9 @@ from ..._tree._metric import TreeMetric
 from ..._tree._queries import RadiusQueries, Relation
 from ..._tree._tree import Tree
 from ..._tree_programs import PaddedQueries
-from .._points import ROUNDING, ImageQueries
-from ._images import Images, WrappedQueries, cell_shifts, measured_distances, rounding_of, where_active
+from .._images import WrappedQueries
+from .._points import ROUNDING
+from ._images import Images, cell_shifts, measured_distances, where_active
 
 __all__ = ["ImageNeighbors", "ImageSearch", "tied_reach_of", "with_all_within"]
 
@@ -53,6 +54,10 @@ class ImageNeighbors(NamedTuple):
         distances, rows, *columns = lax.sort(keys, dimension=1, num_keys=len(keys))
         return ImageNeighbors(distances, rows, jnp.stack(columns, axis=-1))
 
+    def counts(self) -> Array:
+        """Return how many neighbors each query (q,) has."""
+        return jnp.sum(self.distances < jnp.inf, axis=1, dtype=np.int32)
+
     def without(self, is_left_out, n) -> "ImageNeighbors":
         """Return no neighbors of some of the queries (q,)."""
         return self.kept(jnp.broadcast_to(~is_left_out[:, None], self.rows.shape), n)
@@ -69,15 +74,11 @@ class ImageSearch(NamedTuple):
 
     images: Images
     queries: WrappedQueries
-    given: ImageQueries  # the queries as they were given
-    periodic: tuple[bool, ...]
     search: Search
 
     def of(self, query) -> "ImageSearch":
         """Return the search of some of the queries."""
-        ids = None if self.given.ids is None else self.given.ids[query]
-        given = ImageQueries(self.given.x[query], ids)
-        return self._replace(queries=self.queries.of(query), given=given)
+        return self._replace(queries=self.queries.of(query))
 
     def measured(self, rows, shift) -> ImageNeighbors:
         """Return rows (q, k) that queries found when they were moved by a shift, and measure them.
@@ -95,18 +96,15 @@ class ImageSearch(NamedTuple):
             rows = jnp.where(ids_of_rows == ids, rows, n)
         rows = jnp.minimum(rows, n)
         shift = shift if shift.ndim == 1 else shift[:, None, :]
-        shifts = cell_shifts(images, queries.turns[:, None, :], ids, rows, shift, self.periodic)
-        distances = measured_distances(images, self.given, rows, shifts, self.search.p)
+        shifts = cell_shifts(images, queries.turns[:, None, :], ids, rows, shift)
+        distances = measured_distances(images, queries.given, queries.ids, rows, shifts, self.search.p)
         return ImageNeighbors(distances, rows, shifts)
 
     def moved(self, shift) -> PaddedQueries:
         """Return the queries moved back by a shift of the lattice, that of all, (P,), or of each, (q, P)."""
         queries = self.queries
-        m = queries.lattice.vectors.shape[-1]
-        steps = jnp.broadcast_to(queries.lattice.steps(shift), (len(queries.inside), m))
-        # The coordinate that tells clouds apart stays as it is.
-        steps = jnp.pad(steps, ((0, 0), (0, queries.inside.shape[1] - m)))
-        return PaddedQueries(queries.inside - steps, None)
+        x = self.images.in_cell.moved(queries.inside, queries.ids, queries.lattice, shift)
+        return PaddedQueries(jnp.where(queries.is_finite[:, None], x, jnp.nan), None)
 
     def with_all_within(self, shift, radii, visit: Callable, state):
         """Return the state after ``visit(neighbors, state)`` for all within radii (q,), some at a time."""
@@ -183,10 +181,10 @@ def tied_reach_of(images: Images, queries: WrappedQueries, distances, k: int) ->
     """
     last_distance = distances[:, k - 1]
     next_distance = distances[:, k]
-    rounding = rounding_of(images, queries)
+    rounding = queries.rounding
     reach = jnp.where(last_distance < jnp.inf, last_distance, 0) * (1 + 2 * ROUNDING) + 2 * rounding
     is_tied = (next_distance < jnp.inf) & (next_distance <= reach)
     if queries.ids is not None:
-        is_tied &= last_distance < images.spacing / 4  # what is farther is of another cloud
-        reach = jnp.minimum(reach, images.spacing / 4)
+        is_tied &= last_distance < images.in_cell.spacing / 4  # what is farther is of another cloud
+        reach = jnp.minimum(reach, images.in_cell.spacing / 4)
     return jnp.where(is_tied, reach, -1.0)

@@ -15,11 +15,11 @@ from ..._every_pair import beyond
 from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Limits
-from .._images import MOST_IMAGES, Box, many_images, sees_alike
+from .._images import MOST_IMAGES, Box, many_images
 from .._points import ROUNDING, ImagePoints, ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch, tied_reach_of
-from ._images import images_and_queries, in_float64, rounding_of
-from ._places import boxes_in_reach, countable
+from ._images import images_and_queries, in_float64
+from ._places import countable
 
 __all__ = ["nearest"]
 
@@ -35,9 +35,7 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     bound = jnp.broadcast_to(beyond(bound), len(wrapped.inside))
     if wrapped.ids is not None:
         bound = jnp.where(wrapped.is_far & (wrapped.inside_length >= bound), 0.0, bound)
-    given = ImageQueries(points.data, points.ids) if queries is None else queries
-    image_search = ImageSearch(images, wrapped, given, periodic, search)
-    neighbors = _NearestSearch(image_search, bound, rounding_of(images, wrapped), k).found()
+    neighbors = _NearestSearch(ImageSearch(images, wrapped, search), bound, k).found()
     return neighbors.rows, neighbors.shifts, neighbors.distances
 
 
@@ -46,13 +44,12 @@ class _NearestSearch(NamedTuple):
 
     image_search: ImageSearch
     bound: Array  # (q,)
-    rounding: Array  # (q,) by how much distances may be rounded
     k: int
 
     def found(self) -> ImageNeighbors:
         """Return the nearest images."""
         images = self.image_search.images
-        vector_count = images.lattice.vector_count
+        vector_count = images.in_cell.lattice.vector_count
         none = ImageNeighbors.empty(len(self.bound), self.k, images)
         no_shift = jnp.zeros(vector_count, np.float64)
         neighbors = self.with_those_of_shift(no_shift, none)
@@ -79,11 +76,11 @@ class _NearestSearch(NamedTuple):
 
     def with_those_of_shift(self, shift, neighbors: ImageNeighbors) -> ImageNeighbors:
         """Return the nearest of some neighbors and of those of all queries when they are moved by a shift."""
-        images, queries, _, _, search = self.image_search
+        images, queries, search = self.image_search
         n = images.points.n
         point_count = max(min(self.k, len(images.points.data)), 1)  # of an image that are looked at
         last_distance = self._last_distance(neighbors)
-        reach = jnp.where(last_distance > 0, last_distance * (1 + ROUNDING) + self.rounding, 0.0)
+        reach = jnp.where(last_distance > 0, last_distance * (1 + ROUNDING) + queries.rounding, 0.0)
         reach = jnp.nextafter(reach, jnp.full_like(reach, jnp.inf))
         reach = jnp.where(self.bound > 0, reach, 0.0)
         limits = Limits(reach, jnp.zeros((), np.float64))
@@ -102,17 +99,19 @@ class _NearestSearch(NamedTuple):
 
     def next_box(self, done: Box, neighbors: ImageNeighbors) -> Box:
         """Return the box to go through after those shifts that are done."""
-        images, queries, _, _, search = self.image_search
+        images, queries, search = self.image_search
         last_distance = self._last_distance(neighbors)
         misses_some = (neighbors.distances[:, 0] < jnp.inf) & (last_distance == jnp.inf)
         grown = _grown(done.high, self._heights())
-        boxes = boxes_in_reach(images, queries, last_distance, search.p)
+        reach = last_distance * (1 + ROUNDING) + queries.rounding
+        boxes = images.in_cell.boxes_in_reach(queries, reach, search.p)
         # Far off the plane of the vectors the nearest of one cell may be far from each other: images of the
         # very nearest are nearer, and leave fewer images in reach.
         has_many = (boxes.total >= many_images(self.k)) & (done.total < self.k)
         boxes = countable(boxes, queries)
         if search.p == 2:
-            boxes = boxes.where(~((boxes.total >= MOST_IMAGES) & self._sees_alike(done)), jnp)
+            sees_alike = images.in_cell.sees_alike(queries, done.high.max())
+            boxes = boxes.where(~((boxes.total >= MOST_IMAGES) & sees_alike), jnp)
         box = boxes.of_all(jnp)
         box = done.with_those_of(_where(box.total > 0, box, done), jnp)
         return _where((misses_some | has_many).any(), Box(-grown, grown), box)
@@ -132,14 +131,6 @@ class _NearestSearch(NamedTuple):
         heights = self.image_search.queries.lattice.heights
         heights = jnp.where(jnp.isfinite(heights), heights, 1.0)
         return heights if heights.ndim == 1 else heights.min(axis=0, initial=jnp.inf)
-
-    def _sees_alike(self, done: Box) -> Array:
-        """Tell which queries (q,) see the images that are done as equally near, up to rounding."""
-        images, queries, *_ = self.image_search
-        vectors = images.lattice.vectors
-        if images.lattice.vector_count == images.points.data.shape[1]:
-            return queries.is_far
-        return queries.is_far | sees_alike(images.extent, queries, vectors, done.high.max(), jnp)
 
 
 def _has_more(state):

@@ -13,13 +13,11 @@ import numpy as np
 from jax import lax
 
 from ...._core._typing import Array
-from .._images import Box, box_in_reach
-from .._points import ROUNDING, euclidean_factor
-from ._images import Images, WrappedQueries, rounding_of, where_active
+from .._images import Box, WrappedQueries
+from ._images import Images, where_active
 
 __all__ = [
     "Places",
-    "boxes_in_reach",
     "boxes_within",
     "countable",
     "over_places",
@@ -52,16 +50,12 @@ class Places(NamedTuple):
         return (self.shift == 0).all(axis=-1)
 
 
-def boxes_in_reach(images: Images, queries: WrappedQueries, radius, p: float) -> Box:
-    """Return the shifts (q, P) by which each query may reach points within a radius (q,) by Minkowski's p."""
-    rounding = rounding_of(images, queries)
-    reach = (radius * (1 + ROUNDING) + rounding) * euclidean_factor(images.points.data.shape[1], p)
-    return box_in_reach(images.extent, queries, where_active(radius >= 0, reach), rounding, jnp)
+def boxes_within(images: Images, queries: WrappedQueries, reach, p: float) -> Box:
+    """Return the shifts (q, P) by which each query may reach points within distances (q,) by Minkowski's p.
 
-
-def boxes_within(images: Images, queries: WrappedQueries, radius, p: float) -> Box:
-    """Return the same boxes where int32 counts their shifts, and elsewhere empty ones."""
-    return countable(boxes_in_reach(images, queries, radius, p), queries)
+    Boxes with more shifts than int32 counts are empty.
+    """
+    return countable(images.in_cell.boxes_in_reach(queries, reach, p), queries)
 
 
 def countable(boxes: Box, queries: WrappedQueries) -> Box:

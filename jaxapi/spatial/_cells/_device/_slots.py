@@ -15,9 +15,8 @@ from ..._tree._queries import RadiusQueries, Relation, radius_bound
 from ..._tree._scaling import with_room_for_powers
 from ..._tree._tree import Tree
 from .._images import Box
-from .._points import ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch, with_all_within
-from ._images import Images, RadiusBounds, radii_of, radius_bounds, where_active
+from ._images import Images, RadiusBounds, radius_bounds, where_active
 from ._places import Places, boxes_within
 
 __all__ = ["SlotQueries", "slot_queries_of"]
@@ -52,7 +51,7 @@ class SlotQueries(NamedTuple):
         """
         tree = self.tree
         slots = places.query
-        m = self.image_search.given.x.shape[1]
+        m = self.image_search.queries.given.shape[1]
         steps = self.image_search.queries.lattice.of_clouds(slots).steps(places.shift)
         steps = jnp.broadcast_to(steps, (len(slots), m)) * tree.scale
         steps = jnp.pad(steps, ((0, 0), (0, tree.points.shape[0] - m)))
@@ -103,24 +102,22 @@ class SlotQueries(NamedTuple):
         return counts, has_border
 
 
-def slot_queries_of(images: Images, tree: Tree, radius, periodic, search: Search) -> SlotQueries:
+def slot_queries_of(images: Images, tree: Tree, radius, search: Search) -> SlotQueries:
     """Return the slots of a tree over the points as queries."""
-    bounds = radius_bounds(images, images.as_queries, radii_of(images, images.as_queries, radius))
+    bounds = radius_bounds(images, images.as_queries, radius)
     boxes = boxes_within(images, images.as_queries, bounds.outer, search.p)
     rows = jnp.minimum(tree.rows, max(len(images.points.data) - 1, 0))
     is_point = jnp.isfinite(tree.points[0])
     box = boxes.of_all(jnp)
     cell_count = jnp.maximum(jnp.abs(box.low), jnp.abs(box.high)).max(initial=0) + 1
-    corner = jnp.broadcast_to(images.size * cell_count, (1, tree.points.shape[0]))
+    corner = jnp.broadcast_to(images.in_cell.size * cell_count, (1, tree.points.shape[0]))
     tree = with_room_for_powers(tree, search.p, jnp.concatenate([corner, -corner]))
 
     def bound_of(radii):
         radii = radii[rows]
         return where_active(is_point & (radii >= 0), radius_bound(tree, radii, search.p))
 
-    ids = None if images.points.ids is None else images.points.ids[rows]
-    given = ImageQueries(images.points.data[rows], ids)
-    image_search = ImageSearch(images, images.as_queries.of(rows), given, periodic, search)
+    image_search = ImageSearch(images, images.as_queries.of(rows), search)
     bounds_of_slots = RadiusBounds(bound_of(bounds.inner), bound_of(bounds.outer))
     boxes = boxes.of(rows).where(is_point, jnp)
     return SlotQueries(tree, image_search, longest_within(radius), bounds_of_slots, boxes)

@@ -1,5 +1,7 @@
-"""How a kernel is started: by XLA's own custom call for PTX."""
+"""How a kernel is started: by our handler of `jax.ffi`; where that was not built, by XLA's call for PTX."""
 
+import functools
+import hashlib
 import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...._core._typing import Array
+from .. import _launcher
 from . import _compile
 
-__all__ = ["NONE", "TARGET", "Items", "Kernel", "check", "launch"]
+__all__ = ["NONE", "XLAS_TARGET", "Items", "Kernel", "check", "launch", "runs", "target"]
 
-TARGET = "__gpu$xla.gpu.ptx"
+XLAS_TARGET = "__gpu$xla.gpu.ptx"  # which XLA does not promise to keep
 NONE: Mapping[str, Any] = MappingProxyType({})  # no operands
 MOST_ITEMS_ACROSS = 65535  # blocks of a grid along an axis that is not its first
 
@@ -174,11 +177,12 @@ def custom_call(
     """
     place_of_output = {name: place for place, name in enumerate(outputs)}
     aliases = {i: place_of_output[name] for i, name in enumerate(inputs) if name in outputs}
-    call = jax.ffi.ffi_call(TARGET, tuple(outputs.values()), input_output_aliases=aliases)
+    starts = target()
+    call = jax.ffi.ffi_call(starts, tuple(outputs.values()), input_output_aliases=aliases)
     arrays = inputs.values()
     if items is None:
         ptx = _compile.compiled(kernel.name, architecture(), kernel.macros)
-        return call(*arrays, **_description(kernel.name, ptx, (blocks, 1, 1), threads))
+        return call(*arrays, **_attributes(starts, kernel.name, ptx, (blocks, 1, 1), threads))
     operands = _compile.Operands(len(inputs), len(outputs))
     ptx = _compile.compiled(kernel.name, architecture(), kernel.macros, operands)
     items_deep = -(-items.size // MOST_ITEMS_ACROSS)
@@ -187,20 +191,26 @@ def custom_call(
     # In words of 32 bits, which no setting of JAX's narrows
     numbers = np.array([*items.strides, items.size], np.int64).view(np.uint32)
     name = _compile.entry_name(kernel.name)
-    return call(*arrays, numbers, **_description(name, ptx, grid, threads))
+    return call(*arrays, numbers, **_attributes(starts, name, ptx, grid, threads))
 
 
-def _description(name: str, ptx: str, grid: tuple[int, int, int], threads: int):
-    """Return what XLA's target expects."""
+def target() -> str:
+    """Return the name of what starts kernels here: our handler where it was built."""
+    return _launcher.TARGET if _launcher.registered() else XLAS_TARGET
+
+
+def _attributes(target: str, name: str, ptx: str, grid: tuple[int, int, int], threads: int):
+    """Return what a target has to know of a launch."""
+    across, down, deep = map(np.int32, grid)
+    of_grid = {"grid_x": across, "grid_y": down, "grid_z": deep}
+    if target == _launcher.TARGET:
+        return {"key": _key(name, ptx), "name": name, "ptx": ptx, **of_grid, "threads": np.int32(threads)}
     single = np.int32(1)
-    across, down, deep = grid
     return {
         "name": name,
         "kernel_type": "ptx",
         "kernel_data": ptx,
-        "grid_x": np.int32(across),
-        "grid_y": np.int32(down),
-        "grid_z": np.int32(deep),
+        **of_grid,
         "block_x": np.int32(threads),
         "block_y": single,
         "block_z": single,
@@ -208,19 +218,27 @@ def _description(name: str, ptx: str, grid: tuple[int, int, int], threads: int):
     }
 
 
+@functools.cache
+def _key(name: str, ptx: str) -> str:
+    """Return what our handler knows a loaded kernel by: programs with the same one share it."""
+    return hashlib.sha256(f"{name}\0{ptx}".encode()).hexdigest()
+
+
 def check() -> None:
-    """Raise where kernels cannot be compiled or launched here: NVRTC or XLA's target is missing."""
+    """Raise where kernels cannot be compiled or launched here: NVRTC or the target is missing."""
     _compile.nvrtc()
     # In a thread of its own, which knows nothing of a trace, mesh or `jax.shard_map` that this one is in
     with ThreadPoolExecutor(1) as thread:
-        if thread.submit(_probed).result() != 1:
-            raise RuntimeError(f"XLA's {TARGET} runs no kernel")
+        if not thread.submit(runs, target()).result():
+            raise RuntimeError(f"{target()} runs no kernel")
 
 
-def _probed() -> int:
-    call = jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((), np.int32))
+def runs(target: str) -> bool:
+    """Tell whether a target starts a kernel on a GPU of this process."""
+    call = jax.ffi.ffi_call(target, jax.ShapeDtypeStruct((), np.int32))
     with jax.default_device(_own_gpu()):
-        return int(jax.jit(lambda: call(**_description("probe", PROBE, (1, 1, 1), 1)))())
+        written = jax.jit(lambda: call(**_attributes(target, "probe", PROBE, (1, 1, 1), 1)))()
+        return int(written) == 1
 
 
 def architecture() -> str:
