@@ -819,9 +819,8 @@ def number_in(dtype: np.dtype, number: complex) -> np.ndarray:
 
 def warn_of_overflow(dtype: np.dtype, number: Any) -> None:
     """Warn as NumPy does of a Python number that a dtype does not hold, at the user's statement."""
-    if type(number) not in (float, complex) or dtype.kind not in "fc" or in_a_trace():
-        return
-    if type(number) is complex or abs(number) >= _HELD_BY_ALL_FLOATS:
+    is_large = type(number) is complex or (type(number) is float and not abs(number) < _HELD_BY_ALL_FLOATS)
+    if is_large and dtype.kind in "fc" and not in_a_trace():
         number_in(dtype, number)
 
 
