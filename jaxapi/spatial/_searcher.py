@@ -277,5 +277,4 @@ _displaced = jax.jit(displacements_to, static_argnames=("dtype",))
 
 def boxsize_of(search: Search) -> Array | None:
     """Return the size of the periodic box as a jax array, also where x64 is off; None without a box."""
-    boxsize = search.boxsize_array()
-    return None if boxsize is None else as_dtype(boxsize, search.dtype)
+    return None if search.boxsize is None else as_dtype(search.boxsize_array(), search.dtype)

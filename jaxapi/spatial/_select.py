@@ -69,10 +69,11 @@ ANY_REQUEST = Request()
 def searcher_for(cloud: Cloud, request: Request = ANY_REQUEST) -> Searcher:
     """Return what searches the points of a tree."""
     p = 2.0 if request.search is None else request.search.p
+    asks_for_traced = any_traced(*request.values)
     kept = cloud.kept_searcher  # of a cloud that is not traced
-    if kept is not None and (has_powers(p) or cloud.has_images) and not any_traced(*request.values):
+    if kept is not None and not asks_for_traced and (has_powers(p) or cloud.has_images):
         return kept
-    traced = cloud.is_traced_with(*request.values)
+    traced = asks_for_traced or cloud.is_traced_with()
     if cloud.layout is not None:
         on_mesh = mesh_searcher(cloud)
         if not traced:

@@ -91,6 +91,7 @@ class HostImages:
         self.points_as_queries = as_queries
         # Rows of points, which count and are finite: numbers in the tree are numbers of these.
         self.point_rows = np.flatnonzero(as_queries.is_finite)
+        self.point_count = len(self.point_rows)
         # The shift to a point is that to its image in the cell, less the turns that brought it there.
         self.cell_turns = as_queries.lattice.of_cell(as_queries.turns, periodic, np)
         self.has_turns = bool(self.cell_turns.any())
@@ -232,7 +233,7 @@ class HostImages:
         count = len(moved.query)
         if not count:
             return []
-        if count * self.trees.size <= LISTED_AT_ONCE:  # each may have all points
+        if count * self.point_count <= LISTED_AT_ONCE:  # each may have all points
             return [slice(0, count)]
         sample = moved.of(slice(None, None, count // 64 + 1))
         radii = reach[sample.query]
@@ -369,7 +370,7 @@ class HostImages:
         bound = beyond(bound)
         is_beyond = queries.is_far & (queries.inside_length >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
-        size = max(LISTED_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
+        size = max(LISTED_AT_ONCE // (4 * min(k, max(self.point_count, 1))), 1)
         for start in range(0, len(searching), size):
             part = searching[start : start + size]
             queries_of_part = queries if len(part) == len(bound) else queries.of(part)
@@ -384,13 +385,15 @@ class HostImages:
         up to rounding, all points that are not farther are measured, and their distances decide.
         """
         query_count = len(queries.given)
-        point_count = max(self.trees.size, 1)
+        point_count = max(self.point_count, 1)
         column_count = min(min(k, point_count) + 1, point_count)
         unmoved = self._unmoved(queries)
         tree_search = self._tree_search(search)
         distances, rows = _by_ckdtree.nearest(self.trees, unmoved.x, np.inf, column_count, tree_search)
         next_distance = distances[:, k] if column_count > k else np.full(query_count, np.inf)
-        last_distance = np.minimum(self._kth_distance(queries, distances, bound, k, search), bound)
+        last_distance = np.minimum(
+            self._kth_distance(queries, distances, bound, k, search, tree_search), bound
+        )
         reach, boxes = self._reach_of_nearest(queries, last_distance, column_count, k, search)
         needs_no_shift = ((boxes.low >= 0) & (boxes.high <= 0)).all(axis=1)
         with_no_shift = unmoved.of(needs_no_shift)
@@ -439,7 +442,9 @@ class HostImages:
             row = row[is_same_cloud]
         return self._measured(queries, moved, UnmeasuredPairs(image, row), search)
 
-    def _kth_distance(self, queries: WrappedQueries, distances, bound, k: int, search: Search):
+    def _kth_distance(
+        self, queries: WrappedQueries, distances, bound, k: int, search: Search, tree_search: Search
+    ):
         """Return what the k-th nearest image is not beyond, (q,); -1 for a query that has no neighbor.
 
         `distances` (q, columns) are those of the nearest points in the cell.
@@ -448,7 +453,7 @@ class HostImages:
         neighbor_count = np.count_nonzero(is_neighbor, axis=1)
         reach = np.full(len(queries.given), np.inf)
         if distances.shape[1] >= k:
-            longer = self.m ** (1 / search.p) if self._tree_search(search).p != search.p else 1.0
+            longer = self.m ** (1 / search.p) if tree_search.p != search.p else 1.0
             reach = np.where(is_neighbor[:, k - 1], longer * distances[:, k - 1], np.inf)
         needs_images = (np.minimum(reach, bound) == np.inf) & (neighbor_count > 0)
         if needs_images.any() and queries.turns.shape[1]:

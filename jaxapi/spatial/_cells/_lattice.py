@@ -51,7 +51,7 @@ class Lattice(NamedTuple):
 
     def of_clouds(self, ids) -> "Lattice":
         """Return the lattice of the cloud of each point, or the one of all."""
-        if not self.has_axes:
+        if self.vectors.ndim == 2:
             return self
         if isinstance(self.vectors, np.ndarray):  # whose indexing takes three times as long
             return Lattice(*(array.take(ids, axis=0) for array in self))

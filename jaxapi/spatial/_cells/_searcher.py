@@ -190,7 +190,8 @@ class ImageSearcher(ConcreteSearcher):
         if queries is None or is_traced(queries.x):
             return queries, *numbers
         if self.engine is None and not (self._is_traced or any_traced(queries.ids, *numbers)):
-            wrapped = self.host_images.queries(ImageQueries(*map(_on_host, queries)))
+            ids = None if queries.ids is None else np.asarray(queries.ids)
+            wrapped = self.host_images.queries(ImageQueries(np.asarray(queries.x), ids))
             if not wrapped.is_finite.all():
                 self._check_queries(queries)
             return wrapped, *numbers
@@ -655,10 +656,6 @@ def _wrapped(images: HostImages, queries: ImageQueries | WrappedQueries | None) 
     if queries is None:
         return images.points_as_queries
     return images.queries(queries) if isinstance(queries, ImageQueries) else queries
-
-
-def _on_host(array):
-    return None if array is None else np.asarray(array)
 
 
 def _x64_for(neighbors: NearestNeighbors):

@@ -89,7 +89,7 @@ def in_own_thread(function: Callable):
 def _out_of_the_main_thread(function: Callable):
     """Return what a function returns, which signals do not interrupt: they reach the main thread only."""
     if threading.current_thread() is threading.main_thread():
-        return in_own_thread(function)
+        return _Call(function).result()
     return function()
 
 
