@@ -30,8 +30,10 @@ def constant(number: complex, dtype: np.dtype) -> jax.Array:
     bits = number if kind is int else _bits(number)
     kept = _kept(kind, bits, dtype, jax.config.jax_default_device)
     if kept.array is None:
+        with np.errstate(over="ignore"):  # of which the caller warns, each time
+            host = np.asarray(number, dtype)
         with eagerly(), x64_for(dtype):
-            kept.array = jax.device_put(np.asarray(number, dtype))
+            kept.array = jax.device_put(host)
     return kept.array
 
 

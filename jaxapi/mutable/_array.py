@@ -44,6 +44,7 @@ from ._batches import (
     is_recording,
     lend,
     note_reader,
+    warn_of_overflow,
 )
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
@@ -468,7 +469,10 @@ def _changed_by_jax(array: "Array", other: Any, by: Operator) -> Any:
     if type(operand) is Part:
         operand = operand.taken()
     used = _used_in_place(array, by, operand)
-    if view and view.is_selection:
+    is_part = view is not None and view.is_selection
+    if is_part or is_recording():  # by a program, which knows no number
+        warn_of_overflow(array.dtype, operand)
+    if view is not None and is_part:
         array._check_writeable()
         view.owner._replace_part(used.write_part, view.part, operand)
     else:

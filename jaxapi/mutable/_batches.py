@@ -52,7 +52,7 @@ from .._core._constants import repeated
 from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
 from .._core._internals import program_in
-from .._core._programs import eagerly, is_jax_array, is_traced
+from .._core._programs import eagerly, in_a_trace, is_jax_array, is_traced
 from . import _host_way as host_way
 from ._batch_programs import WORTH_A_PROGRAM, Lines, Numbers, Operand, Run
 from ._in_place import is_small
@@ -73,6 +73,7 @@ __all__ += [
     "run_all",
     "run_readers",
     "takes_pending",
+    "warn_of_overflow",
 ]
 
 _SHORTEST = 16  # lines that are run because a statement comes again
@@ -814,6 +815,13 @@ def number_in(dtype: np.dtype, number: complex) -> np.ndarray:
     elif overflows:
         np.asarray(number, dtype)  # in the mode that the user chose
     return value
+
+
+def warn_of_overflow(dtype: np.dtype, number: Any) -> None:
+    """Warn as NumPy does of a Python number that a dtype does not hold, at the user's statement."""
+    is_large = type(number) is complex or (type(number) is float and not abs(number) < _HELD_BY_ALL_FLOATS)
+    if is_large and dtype.kind in "fc" and not in_a_trace():
+        number_in(dtype, number)
 
 
 def _infinite_parts(number: complex) -> int:

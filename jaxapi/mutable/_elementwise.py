@@ -33,7 +33,16 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._searching import choose
-from ._batches import LineProgram, Pending, attempt_by_kinds, concrete, is_recording, kind_of, recorded
+from ._batches import (
+    LineProgram,
+    Pending,
+    attempt_by_kinds,
+    concrete,
+    is_recording,
+    kind_of,
+    recorded,
+    warn_of_overflow,
+)
 from ._promotion import cast
 from ._selection import Part, computed_of_parts, operand_kinds, program_of_parts, without_parts
 
@@ -72,6 +81,8 @@ class Elementwise:
             if made is not None:
                 return made
             waits = False
+        if self.name == "power" and hasattr(operands[0], "dtype"):
+            warn_of_overflow(operands[0].dtype, operands[1])
         if not waits and Pending in map(type, operands):
             operands = tuple([concrete(x) for x in operands])
         if _NUMBERS.issuperset(map(type, operands)):
@@ -202,7 +213,8 @@ class Elementwise:
         if loop is None or self.name == "power" or _PYTHON.isdisjoint(map(type, operands)) or in_a_trace():
             return operands
         return [
-            constant(x, dtype) if type(x) in _PYTHON else x for x, dtype in zip(operands, loop, strict=False)
+            _number_on_device(x, dtype) if type(x) in _PYTHON else x
+            for x, dtype in zip(operands, loop, strict=False)
         ]
 
     def _cast(self, operands, loop):
@@ -216,7 +228,7 @@ class Elementwise:
                 yield x
             elif array.dtype == dtype:
                 x = self.number_like(x, array)
-                yield constant(x, dtype) if self._is_constant(x, dtype) else x
+                yield _number_on_device(x, dtype) if self._is_constant(x, dtype) else x
             else:
                 yield jnp.asarray(np.asarray(x, dtype))
 
@@ -240,6 +252,11 @@ class Elementwise:
             return float(x)
         # JAX raises to an int by other means than to a float
         return scalar_like(x, array) if self.name == "power" else x
+
+
+def _number_on_device(x, dtype):
+    warn_of_overflow(dtype, x)
+    return constant(x, dtype)
 
 
 def _read(operands):

@@ -33,6 +33,7 @@ from ._batches import (
     line_of,
     line_program_of,
     takes_pending,
+    warn_of_overflow,
 )
 from ._in_place import compiled_in_place
 from ._keys import LONG, check_int, expand, indices_along
@@ -623,7 +624,11 @@ def values_for(new: Any, value: Any, waits: bool = False) -> Any:
         return values_for(as_array(new), value)
     if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):
         number: Any = new
-        return np.asarray(number, dtype) if waits else constant(number, dtype)
+        warn_of_overflow(dtype, number)
+        if not waits:
+            return constant(number, dtype)
+        with np.errstate(over="ignore"):
+            return np.asarray(number, dtype)
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
+from ..mutable._batches import warn_of_overflow
 from ..mutable._selection import values_for
 from ._creation import arange
 from ._functions import FUNCTIONS, clip
@@ -78,6 +79,7 @@ def put(a, ind, v, mode="raise"):
     positions = as_ours(positions_in_list(ind)).reshape(-1)
     if isinstance(v, (int, list, tuple)):
         v = values_for(v, a, waits=True)  # in memory of its own
+    warn_of_overflow(a.dtype, v)
     v = as_ours(v)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
@@ -118,6 +120,7 @@ def putmask(a, mask, values):
     is_weak = not hasattr(values, "dtype")  # as Python's numbers are
     if isinstance(values, (int, list, tuple)):
         values = values_for(values, a)
+    warn_of_overflow(a.dtype, values)
     values = as_ours(values)
     if np.shape(mask if isinstance(mask, Array) else unwrap(mask)) != _target(a, "putmask").shape:
         raise ValueError("putmask: mask and data must be the same size")

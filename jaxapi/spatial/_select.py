@@ -68,11 +68,11 @@ ANY_REQUEST = Request()
 
 def searcher_for(cloud: Cloud, request: Request = ANY_REQUEST) -> Searcher:
     """Return what searches the points of a tree."""
-    traced = cloud.is_traced_with(*request.values)
     p = 2.0 if request.search is None else request.search.p
-    kept = cloud.kept_searcher
-    if kept is not None and not traced and (has_powers(p) or cloud.has_images):
+    kept = cloud.kept_searcher  # of a cloud that is not traced
+    if kept is not None and (has_powers(p) or cloud.has_images) and not any_traced(*request.values):
         return kept
+    traced = cloud.is_traced_with(*request.values)
     if cloud.layout is not None:
         on_mesh = mesh_searcher(cloud)
         if not traced:

@@ -743,6 +743,14 @@ OVERFLOWS = {
     "element = number": lambda x: x.__setitem__(0, 1e300),
     "where = number": lambda x: x.__setitem__(x > 0, 1e300),
     "full": lambda x: jaxapi.numpy.full(3, 1e300, dtype=x.dtype),
+    "x += number": lambda x: operator.iadd(x, 1e300),
+    "part -= number": lambda x: operator.isub(x[1:], 1e300),
+    "x ** number": lambda x: x**1e300,
+    "x **= number": lambda x: operator.ipow(x, 1e300),
+    "power": lambda x: jaxapi.numpy.power(x, 1e300),
+    "put": lambda x: jaxapi.numpy.put(x, [0], 1e300),
+    "x.put": lambda x: x.put([0], 1e300),
+    "putmask": lambda x: jaxapi.numpy.putmask(x, x > 0, 1e300),
 }
 
 

@@ -674,6 +674,22 @@ def test_queries_so_far_above_a_slab_that_no_image_is_searched():
             tree.query_radius(points, 1e5)
 
 
+@pytest.mark.parametrize(("k", "far"), [(4, 1e14), (120, 1e12), (120, 1e15)])
+def test_many_images_of_a_long_cell_from_far_off_its_plane(k, far):
+    """Images next to each other along the short vector are equally near from there."""
+    points = np.random.default_rng(0).random((7, 3)) * [1.0, 1000.0, 1.0]
+    cell = np.diag([1.0, 1000.0, 1.0])
+    x = np.array([[0.3, 0.3, far]])
+    with jax.enable_x64(True):
+        tree = KDTree(points, cell=cell, periodic=(True, True, False))
+        distances, rows, shifts = map(np.asarray, tree.query(x, k, return_shifts=True))
+    nearest = np.sort(far - points[:, 2])[0]
+    np.testing.assert_allclose(distances[0], nearest, rtol=2.0**-52 + 1 / far)
+    vectors = points[rows[0]] + shifts[0] @ cell - x
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), distances[0], rtol=5e-16)
+    assert len(np.unique(np.column_stack([rows[0], shifts[0]]), axis=0)) == k
+
+
 @pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_radii_of_queries_far_from_their_cloud(engine):

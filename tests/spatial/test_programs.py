@@ -205,3 +205,24 @@ def test_a_second_vmap_compiles_nothing():
     with no_compilation():
         search()
     np.testing.assert_array_equal(rows, [SciPyTree(each).query(each, 2)[1] for each in clouds])
+
+
+@pytest.mark.thorough("lax")
+@pytest.mark.parametrize("bound", [np.inf, 0.25])
+@pytest.mark.parametrize("has_cell", [False, True])
+@pytest.mark.parametrize("engine", [None, "lax"])
+def test_programs_inside_of_vmap_keep_64_bits(engine, has_cell, bound):
+    """With x64 mode off: such a program may be traced when the search that needs 64 bits has returned."""
+    queries = np.random.default_rng(1).random((2, 3, 3), np.float32)  # as programs take them
+    images = POINTS
+    if has_cell:
+        shifts = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3), axis=-1).reshape(-1, 1, 3)
+        images = (POINTS + shifts).reshape(-1, 3)
+    expected = SciPyTree(images).query(queries, 4, distance_upper_bound=bound)[0]
+    with jax.enable_x64(False):
+        tree = KDTree(POINTS, cell=np.eye(3) if has_cell else None, engine=engine)
+        search = jax.jit(lambda x: tree.query(x, 4, distance_upper_bound=bound)[0])
+        found = jax.vmap(search)(queries)
+        of_program = jax.jit(jax.vmap(search))(queries)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    np.testing.assert_allclose(of_program, expected, rtol=1e-14)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._answers import ChosenNeighbors
 from .._scipy import _by_ckdtree, _groups
 from .._scipy._reach import beyond, longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
@@ -116,7 +115,7 @@ class HostImages:
         Those of a query that are more than that follow each other in several pieces.
         """
         totals = boxes.total
-        if not self.in_cell.lattice.vector_count:
+        if not boxes.low.shape[1]:
             totals = queries.is_finite.astype(np.float64)
         most = totals.max(initial=0)
         if most >= MOST_IMAGES:
@@ -144,6 +143,11 @@ class HostImages:
         x = self.in_cell.moved(queries.inside[query], ids, lattice, shift)
         cell_shift = lattice.of_cell(shift + queries.turns[query], self.periodic, np)
         return MovedQueries(query, shift, cell_shift, x)
+
+    def _unmoved(self, queries: WrappedQueries) -> MovedQueries:
+        cell_shift = queries.lattice.of_cell(queries.turns, self.periodic, np)
+        x = self.in_cell.beside_each_other(queries.inside, queries.ids)
+        return MovedQueries(np.arange(len(x)), np.zeros(queries.turns.shape), cell_shift, x)
 
     def _measured(
         self, queries: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, search: Search
@@ -292,12 +296,7 @@ class HostImages:
         if not (reach >= 0).any():
             return
         # The points as they are, moved by no shift. Of a pair of these, the end with the lower row sees it.
-        unmoved = MovedQueries(
-            np.arange(len(points.given)),
-            np.zeros(points.turns.shape),
-            self.cell_turns[self.point_rows],
-            self.in_cell.beside_each_other(points.inside, points.ids),
-        )
+        unmoved = self._unmoved(points)
         parts = self._parts(unmoved, reach, search)
         if len(parts) == 1:
             image, number = _by_ckdtree.near_pairs(self.trees, reach.max(), self._tree_search(search)).T
@@ -373,7 +372,8 @@ class HostImages:
         size = max(LISTED_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
         for start in range(0, len(searching), size):
             part = searching[start : start + size]
-            neighbors = self._nearest(queries.of(part), bound[part], k, search)
+            queries_of_part = queries if len(part) == len(bound) else queries.of(part)
+            neighbors = self._nearest(queries_of_part, bound[part], k, search)
             padded.put(neighbors._replace(query=part[neighbors.query]))
         return padded.rows, padded.shifts, padded.distances
 
@@ -386,9 +386,9 @@ class HostImages:
         query_count = len(queries.given)
         point_count = max(self.trees.size, 1)
         column_count = min(min(k, point_count) + 1, point_count)
-        no_shifts = np.zeros((query_count, self.in_cell.lattice.vector_count))
-        unmoved = self._moved(queries, np.arange(query_count), no_shifts)
-        distances, rows = self._nearest_of_tree(unmoved, np.inf, column_count, search)
+        unmoved = self._unmoved(queries)
+        tree_search = self._tree_search(search)
+        distances, rows = _by_ckdtree.nearest(self.trees, unmoved.x, np.inf, column_count, tree_search)
         next_distance = distances[:, k] if column_count > k else np.full(query_count, np.inf)
         last_distance = np.minimum(self._kth_distance(queries, distances, bound, k, search), bound)
         reach, boxes = self._reach_of_nearest(queries, last_distance, column_count, k, search)
@@ -399,17 +399,19 @@ class HostImages:
                 queries, with_no_shift, distances[needs_no_shift], rows[needs_no_shift], search
             )
         ]
-        with_shifts = np.flatnonzero(~needs_no_shift)
-        for moved in self._pieces(queries.of(with_shifts), boxes.of(with_shifts)):
-            moved = moved._replace(query=with_shifts[moved.query])
-            distances, rows = self._nearest_of_tree(moved, reach[moved.query], column_count, search)
-            if column_count > k:
-                np.minimum.at(next_distance, moved.query, distances[:, k])
-            pieces.append(self._same_cloud_neighbors(queries, moved, distances, rows, search))
+        if not needs_no_shift.all():
+            boxes = boxes.where(~needs_no_shift, np)
+            for moved in self._pieces(queries, boxes):
+                bounds = reach[moved.query]
+                distances, rows = _by_ckdtree.nearest(self.trees, moved.x, bounds, column_count, tree_search)
+                if column_count > k:
+                    np.minimum.at(next_distance, moved.query, distances[:, k])
+                pieces.append(self._same_cloud_neighbors(queries, moved, distances, rows, search))
         near = nearer_in_order(pieces, bound)
-        near = near.kept(near.ranks() < k)
+        rank = near.ranks()
+        near = near.kept(rank < k)
         last_distance = bound.copy()
-        is_last = near.ranks() == k - 1
+        is_last = rank[rank < k] == k - 1
         last_distance[near.query[is_last]] = near.distance[is_last]
         is_open = next_distance <= last_distance * (1 + ROUNDING) + queries.rounding
         is_open |= queries.is_far & (next_distance < np.inf)
@@ -424,14 +426,6 @@ class HostImages:
             nearest = nearest.kept(nearest.ranks() < k)
             pieces.append(nearest._replace(query=open_queries[nearest.query]))
         return concatenated(pieces).in_order()
-
-    def _nearest_of_tree(self, moved: MovedQueries, bound, column_count: int, search: Search) -> tuple:
-        """Return distances and rows (t, column_count) of the points in the cell nearest to moved queries."""
-        answer = ChosenNeighbors(column_count, None)
-        tree_search = self._tree_search(search)
-        return _by_ckdtree.nearest_columns(
-            self.trees, moved.x, bound, 0.0, k=column_count, answer=answer, search=tree_search
-        )
 
     def _same_cloud_neighbors(
         self, queries: WrappedQueries, moved: MovedQueries, distances, rows, search: Search
@@ -457,7 +451,7 @@ class HostImages:
             longer = self.m ** (1 / search.p) if self._tree_search(search).p != search.p else 1.0
             reach = np.where(is_neighbor[:, k - 1], longer * distances[:, k - 1], np.inf)
         needs_images = (np.minimum(reach, bound) == np.inf) & (neighbor_count > 0)
-        if self.in_cell.lattice.vector_count and needs_images.any():
+        if needs_images.any() and queries.turns.shape[1]:
             numbers = np.flatnonzero(needs_images)
             image_count = int((-(-k // neighbor_count[numbers])).max())
             few = queries.of(numbers)
@@ -469,8 +463,9 @@ class HostImages:
     ) -> np.ndarray:
         """Return the distance (q,) of the k-th nearest of so many images around each query, inf without."""
         pieces = [no_neighbors(self.m)]
+        tree_search = self._tree_search(search)
         for moved in self._pieces(queries, self._box_around(queries, image_count)):
-            distances, rows = self._nearest_of_tree(moved, np.inf, column_count, search)
+            distances, rows = _by_ckdtree.nearest(self.trees, moved.x, np.inf, column_count, tree_search)
             pieces.append(self._same_cloud_neighbors(queries, moved, distances, rows, search))
         near = concatenated(pieces).in_order()
         is_kth = near.ranks() == k - 1
@@ -497,7 +492,7 @@ class HostImages:
         reach = last_distance * (1 + ROUNDING) + queries.rounding
         boxes = self._boxes_in_reach(queries, reach, search.p)
         many = np.flatnonzero(boxes.total >= many_images(k))
-        if not self.in_cell.lattice.vector_count or not len(many):
+        if not len(many):
             return reach, boxes
         of_many = queries.of(many)
         of_images = self._kth_of_images(of_many, k, column_count, k, search)
@@ -521,8 +516,7 @@ class HostImages:
         if search.p != 2 or not is_too_many.any():
             return boxes
         around = self._box_around(queries, k)
-        shift_count = around.high.max(axis=1, initial=0)
-        chosen = (is_too_many & self.in_cell.sees_alike(queries, shift_count))[:, None]
+        chosen = (is_too_many & self.in_cell.sees_alike(queries, around.high))[:, None]
         return Box(np.where(chosen, around.low, boxes.low), np.where(chosen, around.high, boxes.high))
 
     # --- between two trees ------------------------------------------------------------------------------

@@ -91,11 +91,6 @@ class Extent(NamedTuple):
 
         return cls(lowest(fractions), highest(fractions), lowest(across), highest(across))
 
-    @property
-    def dimensions(self) -> int:
-        """In how many dimensions they are, m."""
-        return len(self.lowest_across)
-
 
 class WrappedQueries(NamedTuple):
     """Queries wrapped into the cell."""
@@ -189,13 +184,14 @@ class PointsInCell(NamedTuple):
     def boxes_in_reach(self, queries: WrappedQueries, reach, p: float) -> Box:
         """Return the shifts (q, P) by which queries may reach points within distances (q,), -1 for none."""
         xp = self.xp
-        reach = reach * euclidean_factor(self.extent.dimensions, p)
+        m = queries.inside.shape[1]
+        vector_count = queries.turns.shape[1]
+        reach = reach * euclidean_factor(m, p)
         is_reaching = queries.is_finite & (reach >= 0)
-        vector_count = self.lattice.vector_count
         if vector_count:
             is_reaching = is_reaching & (reach < xp.inf)
         reach = xp.where(is_reaching, reach, 0)
-        if 0 < vector_count < self.extent.dimensions:
+        if 0 < vector_count < m:
             # What a query is off the plane of the vectors leaves less of its reach for shifts along them.
             gap = xp.maximum(self._gap(queries) * (1 - ROUNDING) - queries.rounding, 0)
             is_reaching = is_reaching & (gap <= reach)
@@ -207,18 +203,18 @@ class PointsInCell(NamedTuple):
         is_range = xp.isfinite(low) & xp.isfinite(high) & is_reaching[:, None]
         return Box(low, high).where(is_range, xp)
 
-    def sees_alike(self, queries: WrappedQueries, shift_count) -> Any:
+    def sees_alike(self, queries: WrappedQueries, shifts) -> Any:
         """Tell which queries (q,) see images of a point as equally near, up to rounding: from far away.
 
-        Images are moved by so many shifts at most along each of the vectors. How far from each other points
-        are orthogonally to these does not matter.
+        Images are moved by so many shifts at most, (P,) or (q, P), along each of the vectors. How far from
+        each other points are orthogonally to these does not matter.
         """
         xp = self.xp
-        if self.lattice.vector_count == self.extent.dimensions:
+        if queries.turns.shape[1] == queries.inside.shape[1]:  # the vectors span the space
             return queries.is_far
-        vectors = self.lattice.vectors
-        lengths = xp.where(xp.isfinite(vectors), xp.abs(vectors), 0.0).sum(axis=(-2, -1))
-        apart = xp.max(lengths, initial=0.0) * (1 + shift_count)
+        vectors = queries.lattice.vectors
+        lengths = xp.where(xp.isfinite(vectors), xp.abs(vectors), 0.0).sum(axis=-1)
+        apart = ((1 + shifts) * lengths).sum(axis=-1)
         return queries.is_far | (self._gap(queries) >= apart * 2.0**ALIKE_EXPONENT)
 
     def _gap(self, queries: WrappedQueries) -> Any:
@@ -227,7 +223,7 @@ class PointsInCell(NamedTuple):
         extent = self.extent
         gaps = xp.maximum(extent.lowest_across - queries.across, queries.across - extent.highest_across)
         gaps = xp.maximum(gaps, 0)
-        return functools.reduce(xp.hypot, [gaps[:, axis] for axis in range(extent.dimensions)])
+        return functools.reduce(xp.hypot, [gaps[:, axis] for axis in range(gaps.shape[1])])
 
 
 def points_in_cell(points: ImagePoints, periodic: tuple[bool, ...], xp) -> PointsInCell:

@@ -70,13 +70,13 @@ class Lattice(NamedTuple):
 
         Turns are nan for a point so far away that int32 cannot count the cells up to it.
         """
-        turns = xp.floor(self.fractions(x))
+        turns = xp.floor(_product(x, self.inverse))
         cell_turns = _product(turns, self.combination)
         largest = xp.maximum(xp.abs(turns), xp.abs(cell_turns))
         is_near = (largest < MOST_TURNS).all(axis=-1, keepdims=True)
         turns = xp.where(is_near, turns, xp.nan)
-        inside = x - self.steps(turns) if self.vectors.shape[-2] else x
-        return Wrapped(inside, turns, self.fractions(inside))
+        inside = x - _product(turns, self.vectors) if self.vectors.shape[-2] else x
+        return Wrapped(inside, turns, _product(inside, self.inverse))
 
     def are_countable(self, shifts, xp):
         """Tell whether int32 counts shifts up to these (..., P) in the cell's own vectors."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -36,6 +37,7 @@ from . import _device
 from ._arguments import check_turns, check_turns_of_points
 from ._batch import JoinedImages, SharedImages, numbers_of_queries
 from ._host import HostImages, PairSums
+from ._images import WrappedQueries
 from ._neighbor_list import NeighborList
 from ._points import ImagePoints, ImageQueries
 from ._slopes import ImageRows, displacements, with_image_slopes
@@ -94,7 +96,8 @@ class ImageSearcher(ConcreteSearcher):
         self.periodic = periodic
         self.engine = engine if len(points.data) else None  # without points there is nothing to search
         self.options = options
-        self._host_images: HostImages | None = None
+        self._m = points.data.shape[1]
+        self._is_traced = any_traced(*points)
         self._has_checked_points = False
 
     @property
@@ -102,17 +105,11 @@ class ImageSearcher(ConcreteSearcher):
         """Whether there is a cell."""
         return self.points.cell is not None
 
-    @property
+    @cached_property
     def host_images(self) -> HostImages:
         """SciPy's tree over concrete points, built at first use."""
-        if self._host_images is None:
-            points = jax.tree.map(np.asarray, self.points)
-            self._host_images = HostImages(points, self.periodic, self.options)
-        return self._host_images
-
-    @property
-    def _is_traced(self) -> bool:
-        return any_traced(*self.points)
+        points = jax.tree.map(np.asarray, self.points)
+        return HostImages(points, self.periodic, self.options)
 
     # --- who searches -----------------------------------------------------------------------------------
 
@@ -183,17 +180,28 @@ class ImageSearcher(ConcreteSearcher):
         search = search._replace(boxsize=None, eps=0.0, dtype=FLOAT64)
         return search if self.engine is None else search.static_part(self.engine)
 
-    def _queries(self, queries: ImageQueries | None) -> tuple:
-        """Check concrete queries and points: finite, and those on the host not too far away.
+    def _inputs(self, queries: ImageQueries | None, *numbers) -> tuple:
+        """Return queries and numbers as inputs of a search; None stands for the points.
 
-        The queries come back as a tuple of inputs.
+        Points and concrete queries are checked: finite, and those on the host not too far away. Where all is
+        concrete and SciPy searches, queries are wrapped here: the same look tells whether they can be.
         """
         self._check_points()
-        if queries is not None and not is_traced(queries.x):
-            check_finite(queries.x)
-            if is_on_host(queries.x):
-                check_turns(self.points, self.periodic, queries.x, queries.ids, "a query")
-        return (queries,)
+        if queries is None or is_traced(queries.x):
+            return queries, *numbers
+        if self.engine is None and not (self._is_traced or any_traced(queries.ids, *numbers)):
+            wrapped = self.host_images.queries(ImageQueries(*map(_on_host, queries)))
+            if not wrapped.is_finite.all():
+                self._check_queries(queries)
+            return wrapped, *numbers
+        self._check_queries(queries)
+        return queries, *numbers
+
+    def _check_queries(self, queries: ImageQueries) -> None:
+        """Refuse concrete queries that are not finite or, on the host, too far away."""
+        check_finite(queries.x)
+        if is_on_host(queries.x):
+            check_turns(self.points, self.periodic, queries.x, queries.ids, "a query")
 
     def _check_points(self) -> None:
         """Refuse points on the host that are too far away, once. A new `KDTree` has looked at others."""
@@ -223,7 +231,7 @@ class ImageSearcher(ConcreteSearcher):
             return images.nearest(wrapped, np.broadcast_to(bound, len(wrapped.given)), k, tree_search)
 
         bound = as_dtype(bound, search.dtype) if is_traced(bound) else np.asarray(bound, search.dtype)
-        inputs = *self._queries(queries), bound
+        inputs = self._inputs(queries, bound)
         host = _search_of_queries(by_scipy, is_among_points=queries is None, has_rows=True)
         rows, shifts, distances = self._results_of(
             host, _device.nearest, results, inputs, search=tree_search, k=k
@@ -278,7 +286,7 @@ class ImageSearcher(ConcreteSearcher):
         def by_scipy(images: HostImages, queries, r):
             return images.fixed(_wrapped(images, queries), r, max_neighbors, tree_search)
 
-        inputs = *self._queries(image_queries), r
+        inputs = self._inputs(image_queries, r)
         host = _search_of_queries(by_scipy, is_among_points=False, has_rows=True)
         options = {"search": tree_search, "max_neighbors": max_neighbors}
         rows, shifts, distances, counts = self._results_of(host, _device.fixed, results, inputs, **options)
@@ -299,7 +307,7 @@ class ImageSearcher(ConcreteSearcher):
             return (images.counts(_wrapped(images, queries), r, tree_search),)
 
         results = [Result(queries.shape, search.index_dtype)]
-        inputs = *self._queries(_image_queries(queries)), r
+        inputs = self._inputs(_image_queries(queries), r)
         host = _search_of_queries(by_scipy, is_among_points=False, has_rows=False)
         (counts,) = self._results_of(host, _device.counts, results, inputs, search=tree_search)
         return counts
@@ -324,11 +332,10 @@ class ImageSearcher(ConcreteSearcher):
     def _concrete_csr(self, queries: Queries, r, search: Search, sort: bool) -> tuple:
         """Return NumPy arrays: where each query's images begin and end, rows, distances and shifts."""
         image_queries = _image_queries(queries)
-        self._queries(image_queries)
+        wrapped, r = self._inputs(image_queries, r)
         self._check_radius(r)
         q = len(image_queries.x)
         if self.engine is None:
-            wrapped = self.host_images.queries(jax.tree.map(np.asarray, image_queries))
             neighbors = self.host_images.all_within(wrapped, np.asarray(r), self._tree_search(search))
             if sort:
                 neighbors = neighbors.in_order()
@@ -609,10 +616,6 @@ class ImageSearcher(ConcreteSearcher):
         x = as_dtype(x, search.dtype)
         return with_image_slopes(distances, data, x, cell, ImageRows(columns, shifts), search.p)
 
-    @property
-    def _m(self) -> int:
-        return self.points.data.shape[1]
-
     def _check_radius(self, r) -> None:
         """Refuse infinitely many images, and points that are too far away."""
         self._check_points()
@@ -648,8 +651,14 @@ def _parts_of_queries(queries: Queries, r, size: int) -> Iterator[tuple[Queries,
         yield part, np.where(is_query, radii[rows], radii.dtype.type(-1))
 
 
-def _wrapped(images: HostImages, queries: ImageQueries | None):
-    return images.points_as_queries if queries is None else images.queries(queries)
+def _wrapped(images: HostImages, queries: ImageQueries | WrappedQueries | None) -> WrappedQueries:
+    if queries is None:
+        return images.points_as_queries
+    return images.queries(queries) if isinstance(queries, ImageQueries) else queries
+
+
+def _on_host(array):
+    return None if array is None else np.asarray(array)
 
 
 def _x64_for(neighbors: NearestNeighbors):

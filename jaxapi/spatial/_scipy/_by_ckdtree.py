@@ -39,6 +39,7 @@ __all__ = [
     "fixed_edges",
     "grouped",
     "near_pairs",
+    "nearest",
     "nearest_columns",
     "nearest_within",
     "pairs",
@@ -106,7 +107,7 @@ def nearest_columns(trees: SciPyTrees, x, bound, eps, *, k: int, answer: Answer,
     """Return the answer about the `k` nearest points of every query, nearer than `bound`, () or (q,)."""
     if type(eps) is not float:  # of a program, an array
         search = search._replace(eps=float(eps))
-    distances, rows = _nearest(trees, x, bound, k, search)
+    distances, rows = nearest(trees, x, bound, k, search)
     return answer.of(FoundNeighbors(distances, rows, trees.n, len(rows)), np)
 
 
@@ -120,9 +121,9 @@ def nearest_within(trees: SciPyTrees, x, radius, *, max_neighbors: int, search: 
     if 4 * expected < max_neighbors:
         (counts,) = counts_within(trees, x, radius, search=search)
         k = min(max_neighbors, max(int(counts.max(initial=0)), 1))
-        distances, rows = _nearest(trees, x, radius, k, search, inclusive=True)
+        distances, rows = nearest(trees, x, radius, k, search, inclusive=True)
         return _widened(rows, max_neighbors, trees.n), _widened(distances, max_neighbors, np.inf), counts
-    distances, rows = _nearest(trees, x, radius, max_neighbors, search, inclusive=True)
+    distances, rows = nearest(trees, x, radius, max_neighbors, search, inclusive=True)
     counts = np.count_nonzero(rows < trees.n, axis=1).astype(search.index_dtype)
     (full,) = np.nonzero(counts == max_neighbors)
     if len(full):
@@ -163,7 +164,7 @@ def _widened(values, width: int, fill):
     return wide
 
 
-def _nearest(trees: SciPyTrees, x, bound, k: int, search: Search, inclusive: bool = False):
+def nearest(trees: SciPyTrees, x, bound, k: int, search: Search, inclusive: bool = False):
     """Return distances and rows (q, k) by (distance, row); beyond the bound distance inf and row n.
 
     With `inclusive` a point as far as the bound counts.

@@ -23,6 +23,7 @@ _SMALLEST = 2.0**-150
 _LARGEST = 2.0**128
 _MOST_TERMS = 1 << 28  # coordinates of pairs: of more, XLA's programs take less time, with their compilation
 _FEW_COLUMNS = 8  # in which a tree finds the nearest row sooner than all distances
+_LEAF_SIZE = 24  # with which a tree that is built for one search takes least
 _TILE = 1 << 20  # distances
 
 
@@ -144,7 +145,9 @@ def _is_in_range(x: np.ndarray) -> bool:
         return True
     sizes = np.abs(x)
     largest = float(np.max(sizes))
-    smallest = float(np.min(sizes, where=sizes > 0, initial=np.inf))
+    smallest = float(np.min(sizes))
+    if smallest == 0:
+        smallest = float(np.min(sizes, where=sizes > 0, initial=np.inf))  # which takes twice as long
     return largest <= _LARGEST and smallest >= _SMALLEST  # not if it is NaN
 
 
@@ -376,7 +379,7 @@ def farthest_on_host(dtype: np.dtype, u: Array, v: Array) -> tuple[Array, Array,
 def _nearest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the distance of each row to the nearest row of another array."""
     if a.shape[1] <= _FEW_COLUMNS:
-        tree = ckdtree()(b, balanced_tree=False, compact_nodes=False)
+        tree = ckdtree()(b, leafsize=_LEAF_SIZE, balanced_tree=False, compact_nodes=False)
         return tree.query(a)[0]
     size = max(1, _TILE // len(b))
     tiles = [a[first : first + size] for first in range(0, len(a), size)]

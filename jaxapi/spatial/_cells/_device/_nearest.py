@@ -110,7 +110,7 @@ class _NearestSearch(NamedTuple):
         has_many = (boxes.total >= many_images(self.k)) & (done.total < self.k)
         boxes = countable(boxes, queries)
         if search.p == 2:
-            sees_alike = images.in_cell.sees_alike(queries, done.high.max())
+            sees_alike = images.in_cell.sees_alike(queries, done.high)
             boxes = boxes.where(~((boxes.total >= MOST_IMAGES) & sees_alike), jnp)
         box = boxes.of_all(jnp)
         box = done.with_those_of(_where(box.total > 0, box, done), jnp)
