@@ -1044,7 +1044,7 @@ class Array(Storage):
                     pass
                 else:
                     return as_read(part, self._module)
-        keys = key if type(key) is tuple else (key,)
+        keys = tuple(key) if isinstance(key, tuple) else (key,)
         selection = self._plain_selection(keys)
         if selection is not None:
             return self._part(selection)
@@ -1205,7 +1205,7 @@ class Array(Storage):
         if type(key) is Array:
             is_mask = key.dtype == bool
             return self._writes_where(key, value) if is_mask else self._writes_at(key, value, "set")
-        keys = key if type(key) is tuple else (key,)
+        keys = tuple(key) if isinstance(key, tuple) else (key,)
         shape = self.shape
         position = element_of(shape, keys)
         selection = plain_selection(shape, keys) if position is None else Selection(tuple(position), ())
@@ -1690,7 +1690,7 @@ def rows_of(x: Any) -> Rows | None:
 
 def _has_arrays(key: Any) -> bool:
     """Whether there are arrays, or lists, in a key."""
-    if type(key) is not tuple:
+    if not isinstance(key, tuple):
         return isinstance(key, _ARRAYS_AND_LISTS)
     for k in key:  # noqa: SIM110 (a generator takes longer, and every key is asked)
         if isinstance(k, _ARRAYS_AND_LISTS):
@@ -1732,7 +1732,7 @@ def _is_part_for_a_program(view: View, owner: Array) -> bool:
 
 def _has_positions(key: Any) -> bool:
     """Whether there is an array of ours in a key."""
-    return type(key) is Array or (type(key) is tuple and Array in map(type, key))
+    return type(key) is Array or (isinstance(key, tuple) and Array in map(type, key))
 
 
 _POSITIONS = object()  # in the place of an array in a key
@@ -2078,7 +2078,7 @@ def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None, Selection | Non
 
     Both are None for a key with arrays.
     """
-    keys = key if type(key) is tuple else (key,)
+    keys = tuple(key) if isinstance(key, tuple) else (key,)
     position = element_of(shape, keys)
     if position is not None:
         return keys, position, None

@@ -20,7 +20,7 @@ LONG = 2**31  # from here on the length of an axis is no int32
 
 def parts_of(key) -> tuple:
     """Return the parts of a key: ints, slices, None, Ellipsis and arrays."""
-    return tuple(map(_part, key)) if type(key) is tuple else (_part(key),)
+    return tuple(map(_part, key)) if isinstance(key, tuple) else (_part(key),)
 
 
 def _part(k):

@@ -88,7 +88,7 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
         clipped = UFUNCS["positive"].by_jax(clipped)
     if clipped is a:
         clipped = copied(a)
-    return into(out, clipped, broadcasts=True)
+    return into(out, clipped, options.get("casting", "same_kind"), broadcasts=True)
 
 
 def _is_given(bound) -> bool:
@@ -406,7 +406,9 @@ def piecewise(x, condlist, funclist, *args, **kw):
     """
     x = as_ours(x)
     listed = isinstance(condlist, (list, tuple)) and as_ours(condlist[0]).ndim
-    conditions = [as_ours(c) for c in (condlist if listed or as_ours(condlist).ndim > x.ndim else [condlist])]
+    if not listed and as_ours(condlist).ndim <= x.ndim:
+        condlist = [condlist]
+    conditions = [as_type(as_ours(condition), np.dtype(bool)) for condition in condlist]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         n = len(conditions)
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")

@@ -61,7 +61,8 @@ def _checked(name):
         is_of_vector = name == "matrix_rank" and first.ndim < 2
         is_of_any = is_of_vector or (name == "matrix_power" and kwargs["n"] >= 0)
         if name in _OF_FLOATS and not is_of_any:
-            takes_halves = name in _NORMS and kwargs.get("ord") not in (2, -2, "nuc")
+            of_vectors = first.ndim == 1 or isinstance(kwargs.get("axis"), int)
+            takes_halves = name in _NORMS and (of_vectors or kwargs.get("ord") not in (2, -2, "nuc"))
             args, kwargs = _as_floats((args, kwargs), takes_halves or name == "vector_norm")
         try:
             return function(*args, **kwargs)

@@ -65,6 +65,7 @@ _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 _RETURNS_BOOL = ("allclose", "array_equal", "array_equiv")
 # Arguments that are not promoted together with the others.
 _NOT_PROMOTED = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist", "choicelist", "default"]}
+_NOT_PROMOTED |= {"allclose": ["rtol", "atol"], "isclose": ["rtol", "atol"]}
 
 
 def signature_of(name: str, numpys) -> inspect.Signature:

@@ -172,7 +172,7 @@ class Positions(NamedTuple):
 
 def positions_of_key(x: Array, key: Any) -> Positions | None:
     """Return the positions in a key of integers, arrays and full slices; None for another key."""
-    keys = key if type(key) is tuple else (key,)
+    keys = tuple(key) if isinstance(key, tuple) else (key,)
     if any(k is None or (type(k) is slice and k != FULL) for k in keys):
         return None
     if any(k is Ellipsis for k in keys) and (len(keys) > 2 or x.ndim < 2):

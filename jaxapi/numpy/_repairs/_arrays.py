@@ -501,7 +501,9 @@ def isclose(a: Array, b: Array, rtol=1e-05, atol=1e-08, equal_nan=False):
     return _of_comparable(jnp.isclose, a, b, rtol, atol, equal_nan)
 
 
-def isin(element: Array, test_elements: Array, assume_unique=False, invert=False):
+def isin(element: Array, test_elements: Array, assume_unique=False, invert=False, *, kind=None):
+    text = f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table'."
+    refuse(kind not in (None, "sort", "table"), ValueError, text)
     return jaxapi.isin(element, test_elements, invert=invert)
 
 
@@ -551,6 +553,8 @@ def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):
         refuse(jnp.asarray(condition).dtype != np.bool, TypeError, text)
     if not condlist:
         return jnp.select(condlist, choicelist, default)  # which raises
+    if isinstance(default, (list, tuple)):
+        default = jnp.asarray(default)
     is_huge = any(type(x) is int and not -(2**63) <= x < 2**64 for x in choicelist)
     refuse(is_huge, TypeError, "an integer beyond 64 bits is no choice: pass a float")
     if type(default) is int and any(jnp.issubdtype(jnp.asarray(x).dtype, jnp.inexact) for x in choicelist):

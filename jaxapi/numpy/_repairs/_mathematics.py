@@ -251,7 +251,9 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     is_complex = jnp.iscomplexobj(x) or jnp.iscomplexobj(xp)
     refuse(is_complex, TypeError, "x and xp must be real numbers: only fp may be complex")
     refuse(xp.ndim != 1 or xp.shape != fp.shape, ValueError, "fp and xp are not of the same length.")
-    refuse(not xp.size, ValueError, "array of sample points is empty")
+    refuse(not xp.size and x.size, ValueError, "array of sample points is empty")
+    if not xp.size:
+        return jnp.zeros(x.shape, float_dtype(fp))
     fp = fp.astype(float_dtype(fp))
     if jnp.iscomplexobj(fp):  # part by part, as an infinite one times a complex number is NaN
         real = interp(x, xp, _parts.real(fp), _part(jnp.real, left), _part(jnp.real, right), period)

@@ -1,0 +1,85 @@
+"""Statements of NumPy's own tests that once gave another value, or raised, on a device."""
+
+import collections
+
+import numpy as np
+import pytest
+
+import jaxapi.numpy as ours
+from tests.numpy.test_statements import check_same
+
+Place = collections.namedtuple("Place", ["row", "column"])
+
+
+def written(n, key, value):
+    a = n.arange(6).reshape(2, 3)
+    a[key] = value
+    return a
+
+
+def written_flat(n, key, value, added=0):
+    a = n.arange(12).reshape(3, 4)
+    a.flat[key] = value
+    a.flat[key] += added
+    return a
+
+
+def clipped(n, casting):
+    out = n.zeros(3, "int32")
+    n.array([1.5, 2.7, 9.0]).clip(2, 5, out=out, casting=casting)
+    return out
+
+
+NAMES = {"Place": Place, "written": written, "written_flat": written_flat, "clipped": clipped}
+STATEMENTS = """
+n.piecewise([0, 0], n.array([1, 0]), [1])
+n.piecewise([0, 0], [n.array([1, 0])], [1])
+n.piecewise([0, 0], [[False, True]], [lambda x: -1])
+n.piecewise(n.array(3), n.array(3) > 3, [4, 0])
+n.piecewise(n.array([[1, 2]]), n.array([[[1, 0]], [[0, 2]]]), [10, lambda x: x * 2, -1])
+n.select([True], [0], default=[0])
+n.select([n.array([[True, False]])], [[[1, 2]]], default=[[7], [8]])
+n.arange(12).reshape(3, 4).flat[n.array([1, 3, 5])]
+n.arange(12).reshape(3, 4).flat[n.array([[1, 3], [5, 0]])]
+n.arange(12).reshape(3, 4).flat[n.arange(12) > 5]
+written_flat(n, n.array([1, 3, 5]), 10, added=1000)
+written_flat(n, n.array([], int), 10)
+written_flat(n, n.array([1, 3, 5], 'int16'), n.array([7, 8]))
+written_flat(n, slice(2, 8, 2), [1, 2])
+n.arange(12).flat[None]
+n.arange(12).flat[1, 2]
+clipped(n, 'unsafe')
+clipped(n, 'same_kind')
+n.isclose(n.float32(1), 1 + 1e-10, atol=0, rtol=0)
+n.isclose(n.array([1], 'float32'), 1 + 1e-10, atol=0, rtol=0)
+n.isclose(n.array([2**53 + 1]), n.array([2.0**53], 'float32'), rtol=0, atol=0)
+n.allclose(n.array([1], 'float16'), 1.0002, atol=0, rtol=0)
+n.arange(6).reshape(2, 3)[Place(1, 2)]
+n.arange(6).reshape(2, 3)[Place([1], slice(1, None))]
+(n.arange(6).reshape(2, 3) + 1)[Place(n.array([0, 1]), n.array([1, 2]))]
+(n.arange(6).reshape(2, 3) + 1)[Place(n.array([True, False]), slice(1, None))]
+written(n, Place(1, 2), 9)
+written(n, Place(slice(None), 1), n.array([7, 8]))
+written(n, Place(n.array([0, 1]), n.array([1, 2])), 5)
+n.interp([], [], [])
+n.interp([], [1.0, 2], [3.0, 4])
+n.interp(0.5, [], [])
+n.linalg.norm(n.array([1, 2, 3], 'float16'), 2)
+n.linalg.norm(n.array([[1, 2], [3, 4]], 'float16'), 2, axis=1)
+n.linalg.norm(n.array([[1, 2], [3, 4]], 'float16'), 2)
+n.isin([1], [2], kind='quicksort')
+n.isin(n.array([1, 2]), [2], kind='sort')
+n.asarray(2**64 - 1)
+"""
+
+
+def outcome(statement, n):
+    try:
+        return eval(statement, {"n": n, **NAMES})
+    except Exception as error:
+        return error
+
+
+@pytest.mark.parametrize("statement", STATEMENTS.strip().splitlines())
+def test_the_value_or_the_exception_is_numpys(statement, x64):
+    check_same(outcome(statement, ours), outcome(statement, np))
