@@ -5,7 +5,7 @@ moved to by shifts of the lattice, as many as the values ask for. Everything ins
 the points are in: queries that are moved by whole cells lose nothing then. Each function here runs with x64
 mode on: `in_float64` sees to it. Derivatives are not taken here.
 
-From below: `_images` are the points, and queries wrapped into the cell. `_places` are the places that queries
+From below: `_images` are the points and their tree. `_places` are the places that queries
 search from, and loops over them. `_image_search` measures and merges what they find. On these rest searches
 for queries (`_within`, `_nearest`) and for pairs of two clouds (`_two_point`). `_slots` are the points as
 queries, on which `_edges` and `_clusters` rest. `_clouds` is what these two do without a cell.
