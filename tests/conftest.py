@@ -29,6 +29,7 @@ def set_xla_flags():
 set_xla_flags()
 
 import jax  # noqa: E402  (after its flags)
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
@@ -132,6 +133,14 @@ def programs_are_let_go():
     yield
     if jax.config.jax_compilation_cache_dir:
         jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def numpys_modes():
+    """Give NumPy its modes back: a test's Ctrl-C may come while ``numpy.errstate`` is entered or left."""
+    before = np.geterr()
+    yield
+    np.seterr(**before)
 
 
 @pytest.fixture(params=[False, True], ids=["x32", "x64"])

@@ -807,6 +807,8 @@ def _check_numbers(args: Sequence[Any], kinds: Sequence[Kind]) -> None:
 
 def number_in(dtype: np.dtype, number: complex) -> np.ndarray:
     """Return a Python number in a dtype, with NumPy's error, or its warning of the user's statement."""
+    if type(number) is not complex and abs(number) < _HELD_BY_ALL_FLOATS:
+        return np.asarray(number, dtype)
     with np.errstate(over="ignore"):
         value = np.asarray(number, dtype)
     overflows = value.dtype.kind in "fc" and _infinite_parts(value.item()) > _infinite_parts(number)
@@ -818,7 +820,12 @@ def number_in(dtype: np.dtype, number: complex) -> np.ndarray:
 
 
 def warn_of_overflow(dtype: np.dtype, number: Any) -> None:
-    """Warn as NumPy does of a Python number that a dtype does not hold, at the user's statement."""
+    """Warn as NumPy does of a Python number that a dtype does not hold, at the user's statement.
+
+    Of a complex number beside a real dtype nothing is said: it makes the result complex, or is refused.
+    """
+    if type(number) is complex and dtype.kind != "c":
+        return
     is_large = type(number) is complex or (type(number) is float and not abs(number) < _HELD_BY_ALL_FLOATS)
     if is_large and dtype.kind in "fc" and not in_a_trace():
         number_in(dtype, number)

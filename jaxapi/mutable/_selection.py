@@ -32,6 +32,7 @@ from ._batches import (
     kind_of,
     line_of,
     line_program_of,
+    number_in,
     takes_pending,
     warn_of_overflow,
 )
@@ -624,11 +625,10 @@ def values_for(new: Any, value: Any, waits: bool = False) -> Any:
         return values_for(as_array(new), value)
     if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):
         number: Any = new
+        if waits:
+            return number_in(dtype, number)
         warn_of_overflow(dtype, number)
-        if not waits:
-            return constant(number, dtype)
-        with np.errstate(over="ignore"):
-            return np.asarray(number, dtype)
+        return constant(number, dtype)
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)

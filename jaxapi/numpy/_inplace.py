@@ -5,6 +5,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._dtypes import refuse_complex
 from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
 from ..mutable._batches import warn_of_overflow
@@ -77,6 +78,8 @@ def put(a, ind, v, mode="raise"):
     """Write values, repeated as needed, at positions of the flattened array."""
     size = _target(a, "put").size
     positions = as_ours(positions_in_list(ind)).reshape(-1)
+    if isinstance(v, complex):
+        refuse_complex(np.dtype(complex), a.dtype)
     if isinstance(v, (int, list, tuple)):
         v = values_for(v, a, waits=True)  # in memory of its own
     warn_of_overflow(a.dtype, v)

@@ -1,6 +1,7 @@
 """Statements of NumPy's own tests that once gave another value, or raised, on a device."""
 
 import collections
+import operator
 
 import numpy as np
 import pytest
@@ -30,7 +31,13 @@ def clipped(n, casting):
     return out
 
 
-NAMES = {"Place": Place, "written": written, "written_flat": written_flat, "clipped": clipped}
+NAMES = {
+    "Place": Place,
+    "written": written,
+    "written_flat": written_flat,
+    "clipped": clipped,
+    "operator": operator,
+}
 STATEMENTS = """
 n.piecewise([0, 0], n.array([1, 0]), [1])
 n.piecewise([0, 0], [n.array([1, 0])], [1])
@@ -63,6 +70,14 @@ written(n, Place(slice(None), 1), n.array([7, 8]))
 written(n, Place(n.array([0, 1]), n.array([1, 2])), 5)
 n.interp([], [1.0, 2], [3.0, 4])
 n.interp(0.5, [], [])
+n.array([1.0, 2], 'float32') ** 1j
+n.array([1.0, 2], 'float64') ** (1 + 1j)
+n.power(n.array([1.0, 2], 'float32'), complex(2))
+operator.iadd(n.array([1.0, 2], 'float32'), 1j)
+operator.ipow(n.array([1.0, 2], 'float32'), 1j)
+written(n, slice(1, None), 1j)
+n.put(n.arange(6), 0, 1j)
+n.put(n.zeros(6), 0, 1j)
 n.linalg.norm(n.array([1, 2, 3], 'float16'), 2)
 n.linalg.norm(n.array([[1, 2], [3, 4]], 'float16'), 2, axis=1)
 n.linalg.norm(n.array([[1, 2], [3, 4]], 'float16'), 2)
