@@ -141,7 +141,7 @@ def _in_memory(x: Any) -> np.ndarray | None:
 
 
 def _is_in_range(x: np.ndarray) -> bool:
-    if x.dtype.kind != "f":  # integers of 64 bits are smaller than the largest
+    if x.dtype.kind != "f" or not x.size:  # integers of 64 bits are smaller than the largest
         return True
     sizes = np.abs(x)
     largest = float(np.max(sizes))
