@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxapi.spatial._engines._cuda import _build, _compile, _every, _launch, _nearest, _radius
+from jaxapi.spatial._engines._cuda import _build, _compile, _every, _launch, _nearest_by_cuda, _radius
 from jaxapi.spatial._engines._cuda._launch import Kernel
 from jaxapi.spatial._tree._build import flat, tree_size
 from jaxapi.spatial._tree._metric import Measure, TreeMetric
@@ -154,8 +154,8 @@ def nearest(tree, x, k, p=2.0, box=None):
     limits = Limits(jnp.asarray(np.inf, dtype), jnp.asarray(0, dtype))
     metric = TreeMetric(p, box)
     if x is None:
-        return _nearest.nearest_of_all(tree, limits, metric, row_count=int(tree.n), k=k)
-    return _nearest._nearest(tree, jnp.asarray(x), limits, metric, k=k, measure=Measure.DISTANCE)
+        return _nearest_by_cuda.nearest_of_all(tree, limits, metric, row_count=int(tree.n), k=k)
+    return _nearest_by_cuda._nearest(tree, jnp.asarray(x), limits, metric, k=k, measure=Measure.DISTANCE)
 
 
 def within(tree, x, neighbours, volume=1.0, then=("fill",)):
@@ -192,9 +192,9 @@ def nasty(n, m, dtype, seed):
 
 def check(gpu, n):
     """Run every kind of kernel once, those for many queries too."""
-    _nearest.ORDERED_FROM = 0
-    share_walks = _nearest.share_walks
-    _nearest.share_walks = lambda k, m, count: k <= 32 and m <= 4
+    _nearest_by_cuda.ORDERED_FROM = 0
+    share_walks = _nearest_by_cuda.share_walks
+    _nearest_by_cuda.share_walks = lambda k, m, count: k <= 32 and m <= 4
     kinds = (
         (1, np.float32),
         (2, np.float32),
@@ -210,15 +210,15 @@ def check(gpu, n):
             tree = tree_of(x, leaf_size=(6, 16)[i % 2], size=n * 4 // 3)
             for k in (1, 8, 20, 32) if m == 3 else (8,):
                 distances, _ = nearest(tree, y, k)
-            _nearest.distances_in_units(tree, distances, TreeMetric(2.0))
+            _nearest_by_cuda.distances_in_units(tree, distances, TreeMetric(2.0))
             nearest(tree, None, 8)
             if m == 3:
                 nearest(tree, y, 8, p=np.inf, box=jnp.ones(3, dtype))
                 nearest(tree, y, 100)
                 within(tree, np.nan_to_num(y, posinf=9, neginf=-9), 20, then=("fill", "rows", "bins", "own"))
-    _nearest.share_walks = lambda k, m, count: False
+    _nearest_by_cuda.share_walks = lambda k, m, count: False
     nearest(tree_of(nasty(n, 3, np.float32, 5)), nasty(n // 3, 3, np.float32, 6), 8)
-    _nearest.share_walks = share_walks
+    _nearest_by_cuda.share_walks = share_walks
     with jax.disable_jit():  # rounds of every distance, which else are a loop of XLA's
         x, y = nasty(n, 20, np.float32, 7), nasty(n // 3, 20, np.float32, 8)
         bound = jnp.float32(np.inf)

@@ -5,7 +5,7 @@ import functools
 import jax.numpy as jnp
 
 from ._core._dtypes import as_indices
-from ._interop._arguments import takes_array
+from ._interop._array_arguments import takes_array
 
 __all__ = ["take", "take_along_axis"]
 

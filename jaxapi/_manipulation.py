@@ -21,7 +21,7 @@ from ._core._masks import index_dtype_for, put_at
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
 from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand, by_numpy
-from ._interop._arguments import takes_array, takes_sequence
+from ._interop._array_arguments import takes_array, takes_sequence
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip"]
 __all__ += ["moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "tile", "unstack"]

@@ -18,7 +18,7 @@ from ._core._order import float_keys, insertion_points
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._interop import as_argument, as_operand, as_operands, by_numpy
-from ._interop._arguments import static_axis, takes_array
+from ._interop._array_arguments import static_axis, takes_array
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "top_k", "where"]
 

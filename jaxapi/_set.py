@@ -12,7 +12,7 @@ from ._core._order import insertion_points, keys_of
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._interop import as_argument, as_operands
-from ._interop._arguments import takes_array
+from ._interop._array_arguments import takes_array
 from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, in_two_programs
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]

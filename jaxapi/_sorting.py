@@ -8,7 +8,7 @@ from jax import lax
 
 from ._core._dtypes import x64_for
 from ._core._order import float_keys
-from ._interop._arguments import takes_array
+from ._interop._array_arguments import takes_array
 
 __all__ = ["argsort", "sort"]
 

@@ -26,7 +26,7 @@ from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, DTypeLike
 from ._core._zeros import with_sign_of_zero
 from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, by_numpy, scalar_like
-from ._interop._arguments import static_axis, takes_array
+from ._interop._array_arguments import static_axis, takes_array
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 

@@ -10,7 +10,7 @@ from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._interop import as_operand, by_numpy
-from ._interop._arguments import static_axis, takes_array
+from ._interop._array_arguments import static_axis, takes_array
 
 __all__ = ["all", "any", "diff"]
 

@@ -9,7 +9,7 @@ from .._core._errors import whole_number
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
-from .._interop._arguments import takes_array
+from .._interop._array_arguments import takes_array
 
 __all__ = ["meshgrid", "tril", "triu"]
 

@@ -15,7 +15,7 @@ from .._core._exact import exact, transposable
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand, as_operands, scalar_like
-from .._interop._arguments import takes_array, takes_operands
+from .._interop._array_arguments import takes_array, takes_operands
 from . import _complex
 from ._comparison import by_value
 from ._division import float_floor_divide, float_remainder

@@ -15,7 +15,7 @@ import numpy as np
 from .._core._dtypes import x64_mode, x64_on
 from .._core._exact import exact_statements
 from .._core._programs import ARRAY_TYPES
-from ._arguments import FUNCTION, Call, prepare_call
+from ._call_arguments import FUNCTION, Call, prepare_call
 from ._errors import translate
 from ._explain import Explanation, explain_compiled
 from ._inputs import IS_WIDE, NUMPY_TYPES, signature_of

@@ -3,7 +3,7 @@
 import typing as _typing
 
 from .._missing import says_what_to_write as _says_what_to_write
-from ._nearest import NearestNDInterpolator
+from ._nearest_interpolator import NearestNDInterpolator
 from ._rbf import RBFInterpolator
 
 __all__ = ["NearestNDInterpolator", "RBFInterpolator"]

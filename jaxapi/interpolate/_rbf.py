@@ -14,9 +14,18 @@ from .._core._typing import Array, ArrayLike
 from .._interop import aligned_empty, memory_of, placed_on_device_of, placed_on_device_of_one
 from .._missing import hints_at_arguments
 from ..spatial import KDTree
-from ..spatial._arguments import real_number
 from ..spatial._arrays import in_shape
-from ._arguments import (
+from ..spatial._tree_arguments import real_number
+from ._basis import KERNELS, MIN_DEGREES, SCALE_INVARIANT, Basis, KernelName
+from ._devices import layout_of, on_devices_of
+from ._host import (
+    are_many_places,
+    evaluate_locally_on_host,
+    evaluate_on_host,
+    in_memory,
+    solve_on_host,
+)
+from ._interpolator_arguments import (
     as_columns,
     as_dtype,
     as_numbers,
@@ -26,15 +35,6 @@ from ._arguments import (
     row_count,
     stored,
     wider,
-)
-from ._basis import KERNELS, MIN_DEGREES, SCALE_INVARIANT, Basis, KernelName
-from ._devices import layout_of, on_devices_of
-from ._host import (
-    are_many_places,
-    evaluate_locally_on_host,
-    evaluate_on_host,
-    in_memory,
-    solve_on_host,
 )
 from ._systems import (
     Coefficients,

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from .._interop._arguments import takes_array
+from .._interop._array_arguments import takes_array
 
 __all__ = ["diagonal", "trace"]
 

@@ -14,7 +14,7 @@ from .._core._exact import exact_norm
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_argument
-from .._interop._arguments import static_axis
+from .._interop._array_arguments import static_axis
 
 __all__ = ["cross", "norms_of_vectors", "outer", "vector_norm"]
 __all__ += ["without_slopes_at_zero"]

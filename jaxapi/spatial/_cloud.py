@@ -9,7 +9,6 @@ import numpy as np
 from .._core._programs import any_traced, eagerly, is_traced
 from .._core._typing import Array
 from .._interop import as_array
-from ._arguments import periodic_boxsize
 from ._build_tree import build_tree
 from ._engines import _choice, _lax
 from ._engines._by_platform import BY_PLATFORM, PORTABLE
@@ -18,6 +17,7 @@ from ._mesh._layout import MeshLayout
 from ._scipy._trees import Options, SciPyTrees
 from ._search import Search, index_dtype
 from ._searcher import ConcreteSearcher
+from ._tree_arguments import periodic_boxsize
 
 __all__ = ["Cloud"]
 

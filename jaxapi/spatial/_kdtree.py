@@ -20,10 +20,10 @@ from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from .._missing import hints_at_arguments, hints_at_attributes
-from . import _arguments, _clusterings
+from . import _clusterings, _tree_arguments
 from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
-from ._cells import _arguments as _cell_arguments
+from ._cells import _cell_arguments
 from ._cells._points import ImagePoints
 from ._cloud import Cloud
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
@@ -200,14 +200,14 @@ class KDTree:
         axis_name: str | tuple[str, ...] | None = None,
         engine: Literal["scipy", "lax"] | None = None,
     ):
-        points = _arguments.real_array(data, copy=True)
+        points = _tree_arguments.real_array(data, copy=True)
         _check_shape(points.shape)
-        count = _arguments.row_count(n, row_count_of_all(points, axis_name))
+        count = _tree_arguments.row_count(n, row_count_of_all(points, axis_name))
         points, layout = place_points(points, sharding, axis_name, count)
         if layout is None:
-            points = _arguments.on_one_device(points)
+            points = _tree_arguments.on_one_device(points)
         _check_engine(engine, layout)
-        boxsize = _arguments.boxsize_per_axis(boxsize, points.shape[1])
+        boxsize = _tree_arguments.boxsize_per_axis(boxsize, points.shape[1])
         layout_has_count = layout is not None and not is_traced(count)
         self._cloud = Cloud(
             points=_kept(points, copy_data),
@@ -215,7 +215,7 @@ class KDTree:
             given_count=None if layout_has_count else count,
             fixed_boxsize=None if isinstance(boxsize, jax.Array) else boxsize,
             periodic=(False,) * points.shape[1],
-            options=Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree)),
+            options=Options(_tree_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree)),
             engine_asked=engine,
             layout=layout,
         )
@@ -475,24 +475,24 @@ class KDTree:
         ([0.5, 1.118], [0, 0], [[0, 1], [-1, 1]])
         """
         # What most calls leave out is not looked at: a query of one point takes as long as few such steps.
-        columns = _arguments.neighbor_columns(k)  # first, as in SciPy, whose tests ask for its error
+        columns = _tree_arguments.neighbor_columns(k)  # first, as in SciPy, whose tests ask for its error
         cloud = self._cloud
-        x = _arguments.query_array(x, cloud.points)
+        x = _tree_arguments.query_array(x, cloud.points)
         m = cloud.m
         if x.shape[-1:] != (m,):
-            _arguments.check_vectors(x, m)
+            _tree_arguments.check_vectors(x, m)
         bound = distance_upper_bound
         if type(bound) is not float or bound != np.inf:
-            bound = _arguments.scalar(bound, "distance_upper_bound")
+            bound = _tree_arguments.scalar(bound, "distance_upper_bound")
         if type(bound) is float and bound < 0:
             raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
         if type(eps) is not float or eps != 0:
-            eps = _arguments.scalar(eps, "eps")
+            eps = _tree_arguments.scalar(eps, "eps")
         if type(p) is not float or p != 2:
-            p = _arguments.norm_order(p)
+            p = _tree_arguments.norm_order(p)
         ids = None
         if workers is not None:
-            workers = _arguments.worker_count(workers)
+            workers = _tree_arguments.worker_count(workers)
         if order != "input":
             self._check_tree_order(order, x)
         if batch is not None or cloud.ids is not None:
@@ -504,7 +504,7 @@ class KDTree:
 
         search = cloud.search(p, result_dtype(cloud.points, x), eps=eps, workers=workers)
         if type(bound) is not float or bound < np.inf:
-            bound = _arguments.rounded(bound, search.dtype)
+            bound = _tree_arguments.rounded(bound, search.dtype)
         shape = x.shape[:-1]
         queries = Queries(in_rows(x, (math.prod(shape), m)), shape, ids)
         values = x, bound, eps, ids
@@ -519,7 +519,7 @@ class KDTree:
 
     def _check_tree_order(self, order: str, x) -> None:
         """Refuse an order that there is not, and that of the tree for queries that are not its own points."""
-        _arguments.one_of(order, ("input", "tree"), "order")
+        _tree_arguments.one_of(order, ("input", "tree"), "order")
         if x is not self._cloud.points:
             raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
 
@@ -653,7 +653,7 @@ class KDTree:
         >>> round(float(jax.grad(kernel)(1.0)), 4)
         0.7358
         """
-        x = _arguments.query_array(x, self._cloud.points)
+        x = _tree_arguments.query_array(x, self._cloud.points)
         ids = self._query_ids(batch, x.shape[:-1])
         if has_open_shape(x.shape) and max_neighbors is not None:
             self._refuse_open_shape()
@@ -669,7 +669,7 @@ class KDTree:
             reject_traced(self._cloud.is_traced_with(*values), "query_radius", remedy)
             neighbors = concrete_searcher_for(self._cloud, search).csr(queries, r, search, sort)
         else:
-            size = _arguments.capacity(max_neighbors, "max_neighbors")
+            size = _tree_arguments.capacity(max_neighbors, "max_neighbors")
             searcher = searcher_for(self._cloud, Request(values, search, len(queries.x), max_neighbors=size))
             neighbors = filled(searcher.fixed(queries, r, search, size), fill_value)
         return neighbors if return_distance else neighbors._replace(distances=None)
@@ -762,9 +762,9 @@ class KDTree:
         >>> tree.query_ball_point([[0.0], [2.0]], [0.5, 1.0], return_length=True).tolist()
         [1, 2]
         """
-        workers = _arguments.worker_count(workers)
-        eps = _arguments.scalar(eps, "eps")
-        x = _arguments.query_array(x, self._cloud.points)
+        workers = _tree_arguments.worker_count(workers)
+        eps = _tree_arguments.scalar(eps, "eps")
+        x = _tree_arguments.query_array(x, self._cloud.points)
         ids = self._query_ids(batch, x.shape[:-1])
         if has_open_shape(x.shape) and return_length:
             self._refuse_open_shape()
@@ -813,16 +813,16 @@ class KDTree:
     def _open_radii(self, r, x):
         """Return a radius for each of an open number of queries."""
         return jnp.broadcast_to(
-            as_dtype(_arguments.numbers(r), result_dtype(self._cloud.points, x)), x.shape[:-1]
+            as_dtype(_tree_arguments.numbers(r), result_dtype(self._cloud.points, x)), x.shape[:-1]
         )
 
     def _around(self, x, r, p, eps=0.0, workers=None):
         """Check queries, radii and p; return the radii (q,) and the search."""
-        _arguments.check_vectors(x, self._cloud.m)
+        _tree_arguments.check_vectors(x, self._cloud.m)
         batch = x.shape[:-1]
         dtype = result_dtype(self._cloud.points, x)
-        search = self._cloud.search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
-        r = _arguments.radii_of(r, batch, dtype, on_mesh=self._cloud.layout is not None)
+        search = self._cloud.search(_tree_arguments.norm_order(p), dtype, eps=eps, workers=workers)
+        r = _tree_arguments.radii_of(r, batch, dtype, on_mesh=self._cloud.layout is not None)
         return in_rows(r, (math.prod(batch),)), search
 
     # --- graphs of neighbors ---------------------------------------------------------------------------
@@ -905,16 +905,16 @@ class KDTree:
         """
         if np.ndim(k) > 0:
             raise TypeError("kneighbors(k) is of the tree's own points: for others use query(x, k)")
-        k = _arguments.capacity(k, "k")
+        k = _tree_arguments.capacity(k, "k")
         if return_shifts:
             self._check_has_shifts()
-        columns = _arguments.neighbor_columns(k + 1)
-        workers = _arguments.worker_count(workers)
-        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype, workers=workers)
-        bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        columns = _tree_arguments.neighbor_columns(k + 1)
+        workers = _tree_arguments.worker_count(workers)
+        search = self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype, workers=workers)
+        bound = _tree_arguments.scalar(distance_upper_bound, "distance_upper_bound")
         if type(bound) is float and bound < 0:
             raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
-        bound = _arguments.rounded(bound, search.dtype)
+        bound = _tree_arguments.rounded(bound, search.dtype)
         searcher = searcher_for(self._cloud, Request((bound,), search, self._cloud.row_count, k=columns.k))
         nearest = searcher.kneighbors(columns, bound, search)
         if return_shifts:
@@ -965,9 +965,9 @@ class KDTree:
         >>> graph.senders.tolist(), graph.receivers.tolist(), graph.distances.tolist()
         ([1, 0, 1], [0, 1, 2], [1.0, 1.0, 2.0])
         """
-        k = _arguments.capacity(k, "k")
-        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
-        columns = _arguments.neighbor_columns(range(1, k + 1) if loop else k + 1)
+        k = _tree_arguments.capacity(k, "k")
+        search = self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype)
+        columns = _tree_arguments.neighbor_columns(range(1, k + 1) if loop else k + 1)
         searcher = searcher_for(self._cloud, Request((), search, self._cloud.row_count, k=columns.k))
         return filled(searcher.knn_graph(columns, search, loop), fill_value)
 
@@ -1026,11 +1026,11 @@ class KDTree:
         >>> graph.senders.tolist(), graph.receivers.tolist(), graph.distances.tolist()
         ([1, 0], [0, 1], [1.0, 1.0])
         """
-        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
-        r = _arguments.one_radius(r, search.dtype)
+        search = self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype)
+        r = _tree_arguments.one_radius(r, search.dtype)
         relation = Relation.ANY if loop else Relation.OTHER
         if max_edges is not None:
-            size = _arguments.capacity(max_edges, "max_edges")
+            size = _tree_arguments.capacity(max_edges, "max_edges")
             searcher = searcher_for(self._cloud, Request((r,), search, self._cloud.row_count))
             return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
         remedy = "pass max_edges for arrays of fixed shape"
@@ -1082,13 +1082,13 @@ class KDTree:
         >>> tree.displacements(tree.data[graph.receivers], graph.senders).tolist()
         [[-1.0], [1.0]]
         """
-        x = _arguments.query_array(x, self._cloud.points)
-        _arguments.check_vectors(x, self._cloud.m)
-        rows = _arguments.row_numbers(indices, x.shape[:-1])
+        x = _tree_arguments.query_array(x, self._cloud.points)
+        _tree_arguments.check_vectors(x, self._cloud.m)
+        rows = _tree_arguments.row_numbers(indices, x.shape[:-1])
         if self._cloud.has_images or shifts is not None:
             shifts = _cell_arguments.image_shifts(shifts, rows, self._cloud.m, self._cloud.cell is not None)
         search = self._cloud.search(2.0, result_dtype(self._cloud.points, x))
-        _arguments.check_rows(rows, self.n if type(self.n) is int else self._cloud.row_count)
+        _tree_arguments.check_rows(rows, self.n if type(self.n) is int else self._cloud.row_count)
         return searcher_for(self._cloud, Request((x, rows, shifts))).displacements(x, rows, shifts, search)
 
     # --- pairs ------------------------------------------------------------------------------------------
@@ -1162,12 +1162,12 @@ class KDTree:
         >>> found.pairs.tolist(), found.distances.tolist(), int(found.count)
         ([[0, 1], [3, 3]], [1.0, inf], 1)
         """
-        eps = _arguments.scalar(eps, "eps")
-        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype, eps=eps)
-        r = _arguments.one_radius(r, search.dtype)
-        output_type = _arguments.one_of(output_type, ("set", "ndarray"))
+        eps = _tree_arguments.scalar(eps, "eps")
+        search = self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype, eps=eps)
+        r = _tree_arguments.one_radius(r, search.dtype)
+        output_type = _tree_arguments.one_of(output_type, ("set", "ndarray"))
         if max_pairs is not None:
-            size = _arguments.capacity(max_pairs, "max_pairs")
+            size = _tree_arguments.capacity(max_pairs, "max_pairs")
             searcher = searcher_for(self._cloud, Request((r,), search, self._cloud.row_count))
             return filled(searcher.fixed_pairs(r, search, size), fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
@@ -1215,9 +1215,9 @@ class KDTree:
         >>> tree.query_ball_tree(xp.spatial.KDTree([[0.5], [1.5]]), 0.5)
         [[0], [0, 1]]
         """
-        _arguments.same_dimensions(self, other, "query_ball_tree")
+        _tree_arguments.same_dimensions(self, other, "query_ball_tree")
         self._check_clouds_with(other, "query_ball_tree")
-        search, r = self._between(other, r, p, eps=_arguments.scalar(eps, "eps"))
+        search, r = self._between(other, r, p, eps=_tree_arguments.scalar(eps, "eps"))
         traced = self._cloud.is_traced_with(r, search.eps) or other._cloud.is_traced_with()
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
         searcher, other_searcher = concrete_searchers_for(self._cloud, other._cloud, search)
@@ -1300,9 +1300,9 @@ class KDTree:
         >>> tree.sparse_distance_matrix(xp.spatial.KDTree([[0.5], [3.0]]), 1.0, output_type="dict")
         {(0, 0): 0.5, (1, 0): 0.5}
         """
-        _arguments.same_dimensions(self, other, "sparse_distance_matrix")
+        _tree_arguments.same_dimensions(self, other, "sparse_distance_matrix")
         self._check_clouds_with(other, "sparse_distance_matrix")
-        output_type = _arguments.one_of(output_type, (*SPARSE, "dict", "ndarray"))
+        output_type = _tree_arguments.one_of(output_type, (*SPARSE, "dict", "ndarray"))
         search, r = self._between(other, max_distance, p, "max_distance")
         reject_traced(
             self._cloud.is_traced_with(r) or other._cloud.is_traced_with(),
@@ -1404,11 +1404,11 @@ class KDTree:
         >>> tree.count_neighbors(tree, [0.0, 1.0, 3.0], cumulative=False).tolist()
         [3, 2, 4]
         """
-        _arguments.same_dimensions(self, other, "count_neighbors")
+        _tree_arguments.same_dimensions(self, other, "count_neighbors")
         dtype = np.promote_types(self._cloud.points.dtype, other._cloud.points.dtype)
-        search = self._cloud.search(_arguments.norm_order(p), dtype)
-        radii = _arguments.counted_radii(r, dtype, cumulative)
-        pair_weights = PairWeights(*_arguments.pair_weights(self._cloud, other._cloud, weights))
+        search = self._cloud.search(_tree_arguments.norm_order(p), dtype)
+        radii = _tree_arguments.counted_radii(r, dtype, cumulative)
+        pair_weights = PairWeights(*_tree_arguments.pair_weights(self._cloud, other._cloud, weights))
         traced = self._cloud.is_traced_with(radii, *pair_weights) or other._cloud.is_traced_with()
         if not traced and pair_weights.self_weights is not None:
             # Copies, as SciPy takes no arrays that cannot be written to.
@@ -1452,9 +1452,9 @@ class KDTree:
         """Check p and the one radius of a search between two trees; return the search and the radius."""
         dtype = np.promote_types(self._cloud.points.dtype, other._cloud.points.dtype)
         search = self._cloud.search(
-            _arguments.norm_order(p), dtype, max(self._cloud.row_count, other._cloud.row_count), eps
+            _tree_arguments.norm_order(p), dtype, max(self._cloud.row_count, other._cloud.row_count), eps
         )
-        return search, _arguments.one_radius(r, search.dtype, name)
+        return search, _tree_arguments.one_radius(r, search.dtype, name)
 
     # --- clusters ---------------------------------------------------------------------------------------
 
@@ -1496,8 +1496,8 @@ class KDTree:
         >>> int(found.count), found.labels.tolist()
         (2, [0, 1, 0])
         """
-        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
-        radius = _arguments.one_radius(r, search.dtype)
+        search = self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype)
+        radius = _tree_arguments.one_radius(r, search.dtype)
         return Components(*clusterer_for(self._cloud, Request((radius,), search)).components(radius, search))
 
     def dbscan(
@@ -1550,14 +1550,14 @@ class KDTree:
         >>> found.core.tolist(), found.labels.tolist()
         ([False, True, False, False], [0, 0, 0, -1])
         """
-        search = self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
-        radius = _arguments.one_radius(eps, search.dtype, "eps")
+        search = self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype)
+        radius = _tree_arguments.one_radius(eps, search.dtype, "eps")
         if not is_traced(radius) and radius == 0:
             raise ValueError(f"eps must be above 0, got {radius}")
         min_samples = _at_least(min_samples, 1, "min_samples")
         weights = sample_weight
         if weights is not None:
-            weights = _arguments.real_array(weights, name="sample_weight")
+            weights = _tree_arguments.real_array(weights, name="sample_weight")
             inside = (
                 self._cloud.layout is not None
                 and layout_now(self._cloud.layout, self._cloud.points).mesh is None
@@ -1690,7 +1690,7 @@ class KDTree:
         else:
             neighbor_count = self._neighbor_count(min_samples, "min_samples")
         methods = ("eom", "leaf")
-        method = _arguments.one_of(cluster_selection_method, methods, "cluster_selection_method")
+        method = _tree_arguments.one_of(cluster_selection_method, methods, "cluster_selection_method")
         epsilon = _fixed(cluster_selection_epsilon, "cluster_selection_epsilon")
         if epsilon < 0:
             raise ValueError(f"cluster_selection_epsilon must be at least 0, got {epsilon}")
@@ -1709,7 +1709,7 @@ class KDTree:
         self._refuse_on_mesh(method, "bring them to one device by jax.device_put(points, jax.devices()[0])")
         remedy = "cluster by connected_components or dbscan, or a tree of each cloud without a cell"
         self._refuse_images(self._cloud.has_images, method, remedy)
-        return self._cloud.search(_arguments.norm_order(p), self._cloud.points.dtype)
+        return self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype)
 
     def _neighbor_count(self, number, name: str) -> int:
         number = _at_least(number, 1, name)
@@ -1779,7 +1779,7 @@ def _check_engine(engine, layout: MeshLayout | None) -> None:
     """Refuse an engine that there is not, and any where points are on several devices."""
     if engine is None:
         return
-    _arguments.one_of(engine, ("scipy", "lax"), "engine")
+    _tree_arguments.one_of(engine, ("scipy", "lax"), "engine")
     if layout is not None:
         raise ValueError(
             f"engine={engine!r} is for points on one device, and these are on several, which are "
@@ -1794,7 +1794,7 @@ def _kept(data, copy: bool) -> Array:
         return data.astype(dtype)
     with eagerly(), x64_for(dtype, data.dtype):
         if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape
-            return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
+            return _tree_arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
         if data.dtype == dtype and not copy:
             return data
         if len(data.sharding.device_set) > 1:
@@ -1876,7 +1876,7 @@ def _compiled_extremes(points, n, *, engine):
 
 
 def _at_least(number, least: int, name: str) -> int:
-    number = _arguments.whole(number, name)
+    number = _tree_arguments.whole(number, name)
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {number}")
     return number
@@ -1884,7 +1884,7 @@ def _at_least(number, least: int, name: str) -> int:
 
 def _fixed(value, name: str) -> float:
     """Return a number that is not traced."""
-    value = _arguments.scalar(value, name)
+    value = _tree_arguments.scalar(value, name)
     if is_traced(value):
         raise TypeError(f"{name} must be a Python number, not traced: mark it as static")
     return value

@@ -9,7 +9,7 @@ from .._core._dtypes import x64_on
 from .._core._lengths import first_rows
 from .._core._programs import any_traced, eagerly_unless_traced
 from .._core._typing import Array, ArrayLike
-from . import _arguments
+from . import _tree_arguments
 from ._clusters import _device
 from ._clusters._hierarchy import Linkage
 from ._engines import _choice
@@ -61,8 +61,8 @@ def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:
     >>> xp.spatial.single_linkage(*edges).tolist()
     [[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 2.0, 3.0]]
     """
-    edges = _arguments.real_array(rows, name="rows")
-    lengths = _arguments.real_array(distances, name="distances")
+    edges = _tree_arguments.real_array(rows, name="rows")
+    lengths = _tree_arguments.real_array(distances, name="distances")
     if not jnp.issubdtype(edges.dtype, jnp.integer):
         raise TypeError(f"rows must be integers, got dtype {edges.dtype}")
     edge_count = len(lengths)

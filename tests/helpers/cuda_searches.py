@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from jaxapi.spatial._engines import _cuda
-from jaxapi.spatial._engines._cuda import _every, _launch, _nearest
+from jaxapi.spatial._engines._cuda import _every, _launch, _nearest_by_cuda
 from jaxapi.spatial._tree._build import build
 from jaxapi.spatial._tree._metric import Measure, TreeMetric
 from jaxapi.spatial._tree._queries import Limits
@@ -40,7 +40,7 @@ def search(tree, queries, limits, metric, *, k, measure):
 
 def searches(**options):
     """Return a search with these options, traced once for all tests that change nothing of what it reads."""
-    read = [_launch.custom_call, _nearest.share_walks, _nearest.AT_ONCE, _every.architecture]
+    read = [_launch.custom_call, _nearest_by_cuda.share_walks, _nearest_by_cuda.AT_ONCE, _every.architecture]
     read += [_every.CANDIDATE_WARPS, _every.FIRST, _every.LARGEST, _every.BLOCKS, _every.ROOM, _every.MEMORY]
     return _jitted(tuple(read), **{"measure": Measure.DISTANCE, **options})
 

@@ -26,7 +26,7 @@ from scipy.spatial import cKDTree
 
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._engines import _cuda
-from jaxapi.spatial._engines._cuda import _launch, _nearest
+from jaxapi.spatial._engines._cuda import _launch, _nearest_by_cuda
 from jaxapi.spatial._engines._cuda._order import nodes_of, order_of
 from jaxapi.spatial._tree._build import build
 from jaxapi.spatial._tree._homes import home_leaf
@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 @pytest.fixture(params=["packets", "singles"])
 def kernel(request, monkeypatch):
     """Search with the one kernel and with the other."""
-    monkeypatch.setattr(_nearest, "share_walks", packets if request.param == "packets" else never)
+    monkeypatch.setattr(_nearest_by_cuda, "share_walks", packets if request.param == "packets" else never)
     return request.param
 
 
@@ -76,7 +76,7 @@ def test_ties_of_many_neighbours(k):
 @pytest.mark.parametrize("k", [1, 8, 40])
 def test_the_trees_own_points_as_queries(k, monkeypatch):
     """They lie in order already; points that are not finite, and padding, are nobody."""
-    monkeypatch.setattr(_nearest, "AT_ONCE", 32)  # 40 neighbours in two passes
+    monkeypatch.setattr(_nearest_by_cuda, "AT_ONCE", 32)  # 40 neighbours in two passes
     points = grid(POINTS + 9, 3, 4)
     points[POINTS:] = np.nan
     tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
@@ -91,7 +91,7 @@ def test_the_trees_own_points_as_queries(k, monkeypatch):
 @pytest.mark.parametrize("k", [1, 8, 40])
 def test_the_points_of_some_slots_as_queries(k, monkeypatch):
     """Also where the last slots are empty, the first is told by a traced number, and the nodes are there."""
-    monkeypatch.setattr(_nearest, "AT_ONCE", 32)
+    monkeypatch.setattr(_nearest_by_cuda, "AT_ONCE", 32)
     points, size = grid(POINTS, 3, 4), 100
     tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
     rows, slots = np.asarray(tree.rows), tree.points.shape[1]
@@ -128,7 +128,7 @@ def test_own_points_and_others(monkeypatch):
 
 def test_more_neighbours_than_registers_hold_come_in_passes(monkeypatch):
     """A pass ends amid equally far points, and the last has fewer columns than it finds neighbours."""
-    monkeypatch.setattr(_nearest, "AT_ONCE", 32)
+    monkeypatch.setattr(_nearest_by_cuda, "AT_ONCE", 32)
     points, queries = grid(POINTS, 3, 0), grid(QUERIES, 3, 1)
     assert_exact(points, queries, query(points, queries, k=70), 70)
     distances, rows = query(points, queries, k=70, bound=2.0)

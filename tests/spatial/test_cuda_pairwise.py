@@ -10,7 +10,7 @@ from jax import export
 from jaxapi.spatial import distance
 from jaxapi.spatial._engines import _cuda
 from jaxapi.spatial.distance import _matrices
-from jaxapi.spatial.distance._arguments import with_parameters
+from jaxapi.spatial.distance._distance_arguments import with_parameters
 from jaxapi.spatial.distance._metric import SumMetric
 from jaxapi.spatial.distance._metrics import METRICS
 

@@ -18,8 +18,8 @@ from scipy.spatial import cKDTree
 from jaxapi import asarray
 from jaxapi.spatial import (
     KDTree,
-    _arguments,
     _arrays,
+    _tree_arguments,
     _tree_programs,
     chord_length,
     great_circle_distance,
@@ -335,7 +335,7 @@ def test_points_that_are_refused_leave_no_tree():
 @pytest.mark.thorough
 def test_values_on_another_device_are_not_looked_at(monkeypatch):
     """As JAX has it: such a query has no neighbours there. The build tells of points that are not finite."""
-    for module in (_arrays, _arguments):
+    for module in (_arrays, _tree_arguments):
         monkeypatch.setattr(module, "is_on_host", lambda x: not isinstance(x, jax.Array))
     use("lax", monkeypatch)
     points = POINTS[:5].astype(np.float32)

@@ -17,7 +17,7 @@ from scipy.spatial import KDTree as SciPyTree
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._engines import _cuda
 from jaxapi.spatial._engines._by_platform import BY_PLATFORM
-from jaxapi.spatial._mesh import _by_row, _exchange, _nearest, _rounds
+from jaxapi.spatial._mesh import _by_row, _exchange, _nearest_on_mesh, _rounds
 
 EACH = 8  # rows of a device
 K = 11  # more than a device has
@@ -148,7 +148,7 @@ class TestNearest:
         sides of a box, are searched for once more, a part at a time.
         """
         for name, value in {"PIECE": 56, "LARGEST_PIECE": 0, "near_a_border": lambda *sizes: 4}.items():
-            monkeypatch.setattr(_nearest, name, value)
+            monkeypatch.setattr(_nearest_on_mesh, name, value)
         monkeypatch.setattr(_by_row, "even_share", lambda lines, devices: lines - 1)
         monkeypatch.setattr(_exchange, "SHORT", 0)
         mesh = mesh_of(devices)
@@ -173,7 +173,7 @@ class TestNearest:
         """The trees are built and searched by kernels."""
         use("cuda", monkeypatch)
         monkeypatch.setattr(BY_PLATFORM, "_chosen", lambda function, *arrays: function(_cuda, *arrays))
-        monkeypatch.setattr(_nearest, "near_a_border", lambda *sizes: 4)
+        monkeypatch.setattr(_nearest_on_mesh, "near_a_border", lambda *sizes: 4)
         mesh = mesh_of(2)
         points = clouds(mesh.size * 20)["half equal"][0]
         n = len(points) - 1

@@ -11,7 +11,7 @@ from meshes import mesh_of, spread
 
 from jaxapi.spatial import KDTree, distance, great_circle_distance, pad_rows, single_linkage
 from jaxapi.spatial._engines._lax import _brute
-from jaxapi.spatial._mesh import _by_row, _nearest
+from jaxapi.spatial._mesh import _by_row, _nearest_on_mesh
 from jaxapi.spatial.distance import _matrices
 
 N, COUNTED = 300, 290  # rows, and how many of them count
@@ -462,7 +462,7 @@ def test_points_at_the_side_of_a_box_on_a_mesh(monkeypatch):
 
     Their rows lie on other devices than their trees, and go there one by one.
     """
-    monkeypatch.setattr(_nearest, "near_a_border", lambda *sizes: 2)
+    monkeypatch.setattr(_nearest_on_mesh, "near_a_border", lambda *sizes: 2)
     monkeypatch.setattr(_by_row, "even_share", lambda lines, devices: 1)
     ulp = 2.0**-24
     near = [[1677.6 * ulp, 0], [0.1, 0.2], [0.15, 0.3], [0.2, 0.1]]

@@ -34,8 +34,8 @@ from .._tree._build import padded_size
 from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
 from . import _device
-from ._arguments import check_turns, check_turns_of_points
 from ._batch import JoinedImages, SharedImages, numbers_of_queries
+from ._cell_arguments import check_turns, check_turns_of_points
 from ._host import HostImages, PairSums
 from ._images import WrappedQueries
 from ._neighbor_list import NeighborList

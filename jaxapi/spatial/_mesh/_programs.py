@@ -19,7 +19,7 @@ from .._arrays import as_dtype
 from .._search import Columns, Search
 from .._tree._metric import TreeMetric
 from .._tree._queries import Limits
-from . import _clusters, _nearest, _within
+from . import _clusters, _nearest_on_mesh, _within
 from ._axes import Axes
 from ._by_row import DataRows
 from ._candidates import Candidates
@@ -63,10 +63,10 @@ class Plan(NamedTuple):
         forest = jax.tree.map(lambda a: a[0], forest).astype(self.search.dtype)
         return Space(forest, self.layout.axes, self.layout.n, TreeMetric(self.search.p, boxsize))
 
-    def wanted(self, columns: Columns) -> _nearest.Wanted:
+    def wanted(self, columns: Columns) -> _nearest_on_mesh.Wanted:
         """Return the form of the nearest neighbors that are asked for."""
         search = self.search
-        return _nearest.Wanted(columns, self.layout.n, search.dtype, search.index_dtype)
+        return _nearest_on_mesh.Wanted(columns, self.layout.n, search.dtype, search.index_dtype)
 
     def data_rows(self, each: int) -> DataRows:
         """Return how the rows of the data lie, of which every device has `each`."""
@@ -117,8 +117,8 @@ def nearest_columns(
 
     def search(space, x, limits):
         if not is_bounded:
-            return wanted.of(_nearest.nearest(space, x, *limits, wanted.k))
-        candidates = _nearest.nearest(space, x, *limits.a_little_farther(), wanted.k)
+            return wanted.of(_nearest_on_mesh.nearest(space, x, *limits, wanted.k))
+        candidates = _nearest_on_mesh.nearest(space, x, *limits.a_little_farther(), wanted.k)
         return Candidates(*limits.kept(*wanted.of(candidates), wanted.n))
 
     shapes = columns.shape, columns.shape
@@ -237,7 +237,9 @@ def nearest_of_all(
     def local(forest, limits, boxsize):
         space = plan.space(forest, boxsize).with_room_for_powers()
         wanted = plan.wanted(columns)
-        search = _nearest.AllPoints(space, wanted, *(limits.a_little_farther() if is_bounded else limits))
+        search = _nearest_on_mesh.AllPoints(
+            space, wanted, *(limits.a_little_farther() if is_bounded else limits)
+        )
         found = search.in_order_of_trees() if each is None else search.in_order_of_data(plan.data_rows(each))
         if is_bounded:
             found = Candidates(*limits.kept(*found, wanted.n))

@@ -19,7 +19,7 @@ from .._tree_programs import PaddedQueries
 from ._by_row import DataRows
 from ._candidates import Candidates
 from ._forest import global_rows
-from ._nearest import nearest_below
+from ._nearest_on_mesh import nearest_below
 from ._rounds import ArrivedQueries, DeviceSearch, Origin, Rounds
 from ._space import NearInSpace, Space
 

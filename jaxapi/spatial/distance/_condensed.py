@@ -9,7 +9,7 @@ from jax import lax
 
 from ..._core._programs import any_traced
 from ..._core._typing import Array, ArrayLike
-from ._arguments import as_numbers, computed
+from ._distance_arguments import as_numbers, computed
 from ._pairs import condensed
 
 __all__ = ["is_valid_dm", "is_valid_y", "num_obs_dm", "num_obs_y", "squareform"]

@@ -11,9 +11,9 @@ from ..._core._dtypes import x64_on
 from ..._core._programs import any_traced
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
-from .._arguments import whole
+from .._tree_arguments import whole
 from . import _host, _matrices
-from ._arguments import as_numbers, computed, pair_of_rows, with_parameters, working_dtype
+from ._distance_arguments import as_numbers, computed, pair_of_rows, with_parameters, working_dtype
 from ._metric import Metric, NormalRows, Parameters
 from ._metrics import MetricLike, UserMetric, find_metric
 from ._scales import as_truth

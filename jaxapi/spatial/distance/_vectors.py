@@ -10,7 +10,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced
 from ..._core._typing import Array, ArrayLike
-from ._arguments import as_vectors, computed, with_parameters, working_dtype
+from ._distance_arguments import as_vectors, computed, with_parameters, working_dtype
 from ._host import vectors_on_host
 from ._metric import Metric, Parameters
 from ._metrics import METRICS, register

@@ -7,13 +7,13 @@ mode on: `in_float64` sees to it. Derivatives are not taken here.
 
 From below: `_images` are the points and their tree. `_places` are the places that queries
 search from, and loops over them. `_image_search` measures and merges what they find. On these rest searches
-for queries (`_within`, `_nearest`) and for pairs of two clouds (`_two_point`). `_slots` are the points as
-queries, on which `_edges` and `_clusters` rest. `_clouds` is what these two do without a cell.
+for queries (`_within`, `_nearest_images`) and for pairs of two clouds (`_two_point`). `_slots` are the points
+as queries, on which `_edges` and `_clusters` rest. `_clouds` is what these two do without a cell.
 """
 
 from ._clusters import components, dbscan
 from ._edges import edges
-from ._nearest import nearest
+from ._nearest_images import nearest
 from ._two_point import two_point
 from ._within import counts, fixed
 

@@ -4,7 +4,7 @@ from ._build import build
 from ._components import component_rows, lowest
 from ._inputs import as_input, read_input
 from ._launch import check
-from ._nearest import distances_in_units, nearest, nearest_of_all, nearest_of_slots, prepare
+from ._nearest_by_cuda import distances_in_units, nearest, nearest_of_all, nearest_of_slots, prepare
 from ._pairwise import pairwise
 from ._radius import bin_counts, count, fill, fill_edges, fill_pairs, fill_rows, ordered_queries
 from ._spanning import spanning_edges

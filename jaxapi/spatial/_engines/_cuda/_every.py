@@ -44,7 +44,7 @@ def serves(k: int, metric: TreeMetric) -> bool:
 
 @one_after_another  # since the candidates of all trees of a batch may need more memory than there is
 def nearest(tree: Tree, queries: Array, bound: Array, *, k: int, measure: Measure) -> tuple[Array, Array]:
-    """Return what `_nearest.nearest` does; ``k <= n``."""
+    """Return what `_nearest_by_cuda.nearest` does; ``k <= n``."""
     query_count, m = queries.shape
     piece_size = min(query_count, max(MEMORY // _room(k), 1))
     piece_count = -(-query_count // piece_size)

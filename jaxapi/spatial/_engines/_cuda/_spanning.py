@@ -18,7 +18,7 @@ from ..._tree._sorting import lexsorted
 from ..._tree._tree import Tree
 from ..._tree._varying import varying_like
 from ._launch import NONE, Kernel, launch
-from ._nearest import distances_in_units
+from ._nearest_by_cuda import distances_in_units
 from ._order import THREADS, boxsize_operand, nodes_of
 from ._radius import WARPS
 

@@ -18,7 +18,7 @@ _SPARE = 8  # candidates more than k, so that rounding errors seldom leave a dou
 
 
 def nearest(tree: Tree, queries, limits: Limits, metric: TreeMetric, *, k: int, measure: Measure):
-    """Return what `_nearest.nearest` does; ``k <= n``. `eps` is not used: the answer is exact."""
+    """Return what `_nearest_by_lax.nearest` does; ``k <= n``. `eps` is not used: the answer is exact."""
     q, m = queries.shape
     block_size = min(_QUERIES, max(q, 1), max(_COORDINATES // ((k + _SPARE) * m), 1))
     block_count = -(-q // block_size)

@@ -12,7 +12,7 @@ from ..._core._dtypes import promoted_dtype, x64_for
 from ..._core._programs import any_traced, compiled
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array, may_stay_numpys, memory_of
-from .._arguments import real_number
+from .._tree_arguments import real_number
 from ._metric import Metric, Parameters
 from ._metrics import METRICS, UserMetric
 

@@ -14,11 +14,11 @@ from .._core._typing import Array, ArrayLike
 from .._interop import placed_on_device_of_one
 from .._missing import hints_at_arguments
 from ..spatial import KDTree
-from ..spatial._cells._arguments import periodic_flags
+from ..spatial._cells._cell_arguments import periodic_flags
 from ..spatial._cells._parameters import are_parameters, vectors_of
-from ._arguments import as_numbers, as_places, real_dtype, restored, row_count, stored, wider
 from ._devices import layout_of, on_devices_of
 from ._host import in_memory
+from ._interpolator_arguments import as_numbers, as_places, real_dtype, restored, row_count, stored, wider
 
 __all__ = ["NearestNDInterpolator"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
-from .._arguments import broadcast_shape, number_array, numbers, what_is_in
+from .._tree_arguments import broadcast_shape, number_array, numbers, what_is_in
 from ._lattice import is_singular, lattice_of
 from ._parameters import are_parameters, vectors_of
 from ._points import ImagePoints
