@@ -130,7 +130,7 @@ def every(points, k, cloud, name):
 
     report(work, points, f"{SIZE} devices, own order", lambda: search("tree"))
     report(work, points, f"{SIZE} devices, input order", lambda: search("input"))
-    report(work, points, f"{SIZE} devices, build alone", lambda: KDTree(x)._built_tree())
+    report(work, points, f"{SIZE} devices, build alone", lambda: KDTree(x)._cloud.built_tree())
 
 
 def others(points):
