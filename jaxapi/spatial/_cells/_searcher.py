@@ -13,6 +13,7 @@ import numpy as np
 from ..._core._dtypes import x64_for, x64_on
 from ..._core._lengths import first_rows
 from ..._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
+from .._answers import Columns
 from .._arrays import RECORD, as_dtype, check_finite, in_shape, is_on_host, placed_like
 from .._engines._protocol import Engine
 from .._results import (
@@ -28,7 +29,7 @@ from .._results import (
 )
 from .._scipy._callback import Batch, Result, called_back
 from .._scipy._trees import Options
-from .._search import Columns, PairWeights, Queries, Search, sums_dtype
+from .._search import PairWeights, Queries, Search, sums_dtype
 from .._searcher import ConcreteSearcher
 from .._tree._build import padded_size
 from .._tree._queries import Relation
@@ -141,22 +142,20 @@ class ImageSearcher(ConcreteSearcher):
     def _by_callback(self, by_scipy: _HostSearch, results: list[Result], inputs: tuple) -> list:
         """Return what SciPy finds when a program calls back."""
         traced_points = tuple(self.points) if self._is_traced else ()
-        leaves, structure = jax.tree.flatten((traced_points, inputs))
-
-        def search(*leaves):
-            traced_points, inputs = jax.tree.unflatten(structure, leaves)
-            return by_scipy.of_one(self._host_images_of(traced_points), *inputs)
 
         def of_batch(batch: Batch) -> list:
             item_count = math.prod(batch.shape)
             if item_count > 1 and len(self.points.data) > 0 and by_scipy.of_items is not None:
-                traced_points, inputs = jax.tree.unflatten(structure, batch.in_line())
+                traced_points, inputs = batch.in_line()
                 items = self._images_of_items(traced_points, item_count, by_scipy.is_of_queries)
                 return by_scipy.of_items(items, *inputs)
-            arrays_of_items = [search(*leaves) for leaves in batch.items()]
+            arrays_of_items = [
+                by_scipy.of_one(self._host_images_of(traced_points), *inputs)
+                for traced_points, inputs in batch.items()
+            ]
             return [np.stack(arrays) for arrays in zip(*arrays_of_items, strict=True)]
 
-        return called_back(of_batch, results, leaves)
+        return called_back(of_batch, results, (traced_points, inputs))
 
     def _host_images_of(self, traced_points: tuple) -> HostImages:
         """Return SciPy's tree over points whose values are known now; without any, over concrete ones."""
