@@ -243,16 +243,21 @@ def _without_box(cloud: Cloud, points) -> Cloud:
 
 def _images_of(cloud: Cloud, traced: bool) -> "ImageSearcher":
     """Return what searches the images of the points; of any points, too."""
+    from ._cells._host_searcher import HostImageSearcher
+    from ._cells._program_searcher import ProgramImageSearcher
     from ._cells._searcher import ImageSearcher
 
     if isinstance(cloud.kept_searcher, ImageSearcher) and not traced:
         return cloud.kept_searcher
     cloud.search(2.0, cloud.points.dtype)  # which refuses clouds of several axes
-    by_engine = issubclass(_class_for(cloud, ANY_REQUEST, traced), TreeSearcher)
+    by_engine = len(cloud.points) > 0 and issubclass(_class_for(cloud, ANY_REQUEST, traced), TreeSearcher)
     points = ImagePoints(cloud.points, cloud.n, cloud.cell, cloud.ids)
-    searcher = ImageSearcher(
-        points, cloud.periodic, cloud.engine(traced) if by_engine else None, cloud.options
-    )
+    searcher: ImageSearcher
+    if by_engine or traced:
+        engine = cloud.engine(traced) if by_engine else None
+        searcher = ProgramImageSearcher(points, cloud.periodic, cloud.options, engine)
+    else:
+        searcher = HostImageSearcher(points, cloud.periodic, cloud.options)
     if cloud.has_images and not traced:
         cloud.kept_searcher = searcher
     return searcher

@@ -16,7 +16,7 @@ import pytest
 
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._cells._points import ImagePoints
-from jaxapi.spatial._cells._searcher import ImageSearcher
+from jaxapi.spatial._cells._program_searcher import ProgramImageSearcher
 from jaxapi.spatial._engines import _cuda, _lax
 from jaxapi.spatial._tree._build import build
 from jaxapi.spatial._tree._metric import TreeMetric
@@ -221,8 +221,8 @@ def test_pairs_across_the_border_of_a_cell():
     with cuda_host.x64_in_all_threads():
         tree = KDTree(points, cell=cell)
         expected = tree.query_pairs(radius, output_type="ndarray")
-        images = ImageSearcher(
-            ImagePoints(points, len(points), cell, None), (True, True), _cuda, tree._cloud.options
+        images = ProgramImageSearcher(
+            ImagePoints(points, len(points), cell, None), (True, True), tree._cloud.options, _cuda
         )
         found = images.fixed_pairs(radius, tree._cloud.search(2.0, tree.data.dtype), 2048)
     count = len(expected.pairs)

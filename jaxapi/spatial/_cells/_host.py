@@ -74,7 +74,7 @@ class PairSums(NamedTuple):
 class HostImages:
     """Points with all their images, and SciPy's tree over those in one cell.
 
-    A search takes queries wrapped into the cell, as `queries` returns them. It asks by which shifts of the
+    A search takes queries wrapped into the cell, as `wrapped` returns them. It asks by which shifts of the
     lattice images of the points may be in reach, moves each query back by these, and asks the tree.
     """
 
@@ -88,7 +88,7 @@ class HostImages:
         with np.errstate(all="ignore"):
             self.in_cell = points_in_cell(points, periodic, np)
         as_queries = self.in_cell.as_queries
-        self.points_as_queries = as_queries
+        self.as_queries = as_queries  # the points
         # Rows of points, which count and are finite: numbers in the tree are numbers of these.
         self.point_rows = np.flatnonzero(as_queries.is_finite)
         self.point_count = len(self.point_rows)
@@ -98,8 +98,10 @@ class HostImages:
         inside = self.in_cell.beside_each_other(as_queries.inside, points.ids)
         self.trees = SciPyTrees(inside, self.n, None, options)
 
-    def queries(self, queries: ImageQueries) -> WrappedQueries:
-        """Return queries wrapped into the cell."""
+    def wrapped(self, queries: ImageQueries | None) -> WrappedQueries:
+        """Return queries wrapped into the cell; None stands for the points."""
+        if queries is None:
+            return self.as_queries
         with np.errstate(all="ignore"):
             return self.in_cell.queries(queries)
 
@@ -161,7 +163,7 @@ class HostImages:
         distance = np.empty(count)
         has_shifts = self.has_turns or bool(moved.cell_shift.any())
         # Columns, as NumPy's loops over a few coordinates of each neighbor take many times as long.
-        point_columns = np.ascontiguousarray(self.points_as_queries.given.T)
+        point_columns = np.ascontiguousarray(self.as_queries.given.T)
         query_columns = np.ascontiguousarray(queries.given.T)
 
         def measure_part(part):
@@ -289,7 +291,7 @@ class HostImages:
         side, have all of the pairs. A point is no pair with itself. The radius may be one of each row, the
         same for those of a cloud.
         """
-        points = self.points_as_queries.of(self.point_rows)
+        points = self.as_queries.of(self.point_rows)
         radius = np.broadcast_to(longest_within(radius), self.rows)[self.point_rows]
         if self.in_cell.lattice.vector_count:
             radius = np.where(radius < np.inf, radius, -1.0)  # a program cannot refuse an infinite radius
@@ -355,19 +357,31 @@ class HostImages:
         loops = self._reaching_rows(radius) if relation is Relation.ANY else self.point_rows[:0]
         return both_ways(pairs, loops, self.rows, search)
 
+    def fixed_edges(self, radius, relation: Relation, size: int, search: Search) -> tuple[NeighborList, int]:
+        """Return so many edges, filled up with rows n, shifts 0 and distances inf, and their true number."""
+        edges = self.edges(radius, relation, search)
+        count = len(edges.query)
+        filled = []
+        for values, fill in zip(edges, (self.n, self.n, 0, np.inf), strict=True):
+            array = np.empty((size, *values.shape[1:]), values.dtype)
+            array[:count] = values[:size]
+            array[count:] = fill
+            filled.append(array)
+        return NeighborList(*filled), count
+
     def _reaching_rows(self, radius) -> np.ndarray:
         """Return the rows of the points within whose radius there is something: the point itself."""
         is_reaching = np.broadcast_to(np.asarray(radius) >= 0, self.rows)
         if self.in_cell.lattice.vector_count:
             is_reaching = is_reaching & (np.asarray(radius) < np.inf)
-        return np.flatnonzero(is_reaching & self.points_as_queries.is_finite)
+        return np.flatnonzero(is_reaching & self.as_queries.is_finite)
 
     # --- the nearest ------------------------------------------------------------------------------------
 
     def nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> tuple:
-        """Return rows, shifts and distances (q, k, ...) of the nearest images, nearer than `bound`, (q,)."""
+        """Return rows, shifts and distances (q, k, ...) of the nearest images within a bound, () or (q,)."""
         padded = PaddedNeighbors(len(queries.given), k, self.n, self.m)
-        bound = beyond(bound)
+        bound = np.broadcast_to(beyond(bound), len(queries.given))
         is_beyond = queries.is_far & (queries.inside_length >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
         size = max(LISTED_AT_ONCE // (4 * min(k, max(self.point_count, 1))), 1)
@@ -587,8 +601,8 @@ class HostImages:
 
     def components(self, radius, search: Search) -> tuple:
         """Return how many components there are, and labels (rows,) by their lowest rows, -1 for no point."""
-        labels = self._joined(radius, self.points_as_queries.is_finite, search)
-        return self._numbered(labels, np.flatnonzero(self.points_as_queries.is_finite), -1)
+        labels = self._joined(radius, self.as_queries.is_finite, search)
+        return self._numbered(labels, np.flatnonzero(self.as_queries.is_finite), -1)
 
     def _joined(self, radius, is_counted, search: Search) -> np.ndarray:
         """Return labels (rows,) that those of the counted rows have in common that are joined."""
@@ -617,7 +631,7 @@ class HostImages:
         for pairs in self.pairs(radius, search):
             for rows, neighbor_rows in (pairs.query, pairs.row), (pairs.row, pairs.query):
                 sums += np.bincount(rows, weight_of_row[neighbor_rows], self.rows)
-        is_core = self.points_as_queries.is_finite & (sums >= min_samples)
+        is_core = self.as_queries.is_finite & (sums >= min_samples)
         labels = self._joined(radius, is_core, search)
         _, numbered = self._numbered(labels, np.flatnonzero(is_core), self.rows)
         borders = numbered.copy()
