@@ -225,7 +225,8 @@ OF_POINTS = _by_name(
 # In which module a name of points is, for one who asks another.
 HOMES = {
     "jaxapi.spatial": """
-KDTree chord_length distance great_circle_distance pad_rows single_linkage unit_vectors
+KDTree chord_length distance great_circle_distance pad_rows sample_farthest_points single_linkage
+unit_vectors
 """.split(),
     "jaxapi.spatial.distance": """
 is_valid_dm is_valid_y num_obs_dm num_obs_y squareform NearestRows cdist directed_hausdorff

@@ -107,9 +107,12 @@ def all_in_host_memory(*arrays: jax.Array) -> tuple[jax.Array, ...]:
     return _compiled(_same, device)(arrays)
 
 
-def computed_in_host_memory(program: Callable[..., Any], *arrays: jax.Array) -> Any:
-    """Run a program on arrays of one device, and leave its results where the host reads them fast."""
-    return _compiled(program, _gpu(arrays[0]))(*arrays)
+def computed_in_host_memory(program: Callable[..., Any], *arrays: jax.Array, **static: Any) -> Any:
+    """Run a program on arrays of one device, and leave its results where the host reads them fast.
+
+    Its keyword arguments are static.
+    """
+    return _compiled(program, _gpu(arrays[0]), tuple(static))(*arrays, **static)
 
 
 def _gpu(value: jax.Array) -> jax.Device | None:
@@ -124,10 +127,11 @@ def _has_host_memory(device: jax.Device) -> bool:
 
 
 @functools.cache
-def _compiled(program: Callable[..., Any], device: jax.Device | None) -> Any:
+def _compiled(program: Callable[..., Any], device: jax.Device | None, static: tuple[str, ...] = ()) -> Any:
     if device is None:
-        return compiled(program)
-    return compiled(program, out_shardings=jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST))
+        return compiled(program, static_argnames=static)
+    in_its_memory = jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST)
+    return compiled(program, static_argnames=static, out_shardings=in_its_memory)
 
 
 def _same(x: Any) -> Any:

@@ -5,6 +5,7 @@ import typing as _typing
 
 from .._missing import missing as _missing_name
 from ._engines._launcher import registered as _registered
+from ._farthest import sample_farthest_points
 from ._kdtree import KDTree
 from ._linkage import single_linkage
 from ._padding import pad_rows
@@ -16,6 +17,7 @@ __all__ = [
     "distance",
     "great_circle_distance",
     "pad_rows",
+    "sample_farthest_points",
     "single_linkage",
     "unit_vectors",
 ]

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 from .._core._typing import Array, ArrayLike
 from . import _kdtree
 from . import distance as distance
+from ._farthest import sample_farthest_points as sample_farthest_points
 from ._linkage import single_linkage as single_linkage
 from ._padding import pad_rows as pad_rows
 from ._results import (
@@ -34,6 +35,7 @@ __all__ = [
     "distance",
     "great_circle_distance",
     "pad_rows",
+    "sample_farthest_points",
     "single_linkage",
     "unit_vectors",
 ]

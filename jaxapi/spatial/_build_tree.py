@@ -5,6 +5,7 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._devices import computed_in_host_memory
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, compiled, eagerly
 from .._core._typing import Array
@@ -27,9 +28,8 @@ def build_tree(data, n, engine: Engine) -> tuple[Tree, Array | bool]:
     with eagerly(), x64_for(data.dtype):
         points = engine.as_input(data, tree_size(*data.shape), data.sharding)
         count = constant_on(n, INT32, data.sharding)
-        # Its own program, in front of the build: the answer is on the host's side while the tree is built.
-        finite = _all_finite(points, count, engine=engine)
-        finite.copy_to_host_async()
+        # Its own program, in front of the build: the answer is there while the tree is built.
+        finite = computed_in_host_memory(_all_finite, count, points, engine=engine)
         return _built_of_lines(points, count, engine=engine), finite
 
 
@@ -45,8 +45,7 @@ def _built_of_lines(points, n, *, engine) -> Tree:
     return engine.build(engine.read_input(points, n, dtype=points.dtype), n)
 
 
-@partial(compiled, static_argnames="engine")
-def _all_finite(points, n, *, engine) -> Array:
+def _all_finite(n, points, *, engine) -> Array:
     """Tell whether the first `n` points are finite; those behind them are read as nan."""
     is_finite = jnp.isfinite(engine.read_input(points, n, dtype=points.dtype)).all(axis=1)
     return jnp.sum(is_finite, dtype=jnp.int32) == n

@@ -120,7 +120,7 @@ class TestRowsOf64Bits:
         rows = -(-self.N // mesh.size) * mesh.size
         layout = MeshLayout(mesh, Axes(("d",), mesh.size), self.N)
         with jax.enable_x64(True):
-            forest, _ = jax.eval_shape(
+            forest = jax.eval_shape(
                 lambda points: _programs.build_forest(points, layout=layout, rows_dtype=np.dtype(np.int64)),
                 jax.ShapeDtypeStruct((rows, 3), np.float32),
             )
@@ -136,7 +136,7 @@ class TestRowsOf64Bits:
         layout = MeshLayout(mesh, Axes(("d",), mesh.size), len(points))
         with jax.enable_x64(True):
             points = spread(mesh, points)
-            forest, _ = _programs.build_forest(points, layout=layout, rows_dtype=np.dtype(np.int64))
+            forest = _programs.build_forest(points, layout=layout, rows_dtype=np.dtype(np.int64))
             forest = forest._replace(rows=forest.rows + 2**31, lowest_row=forest.lowest_row + 2**31)
             distances, rows = _programs.nearest_columns(
                 forest,

@@ -51,7 +51,10 @@ class MeshSearcher(ConcreteSearcher):
         rows_dtype = index_dtype(layout.n)
         with _context((data, count), data.dtype, rows_dtype):
             points = without_slopes(data)
-            return _programs.build_forest(points, count, layout=layout, rows_dtype=rows_dtype)
+            # Its own program, in front of the build: the answer is there while the trees are built.
+            is_checked = count is None and not is_traced(data)
+            all_finite = _programs.are_finite(data, layout=layout) if is_checked else True
+            return _programs.build_forest(points, count, layout=layout, rows_dtype=rows_dtype), all_finite
 
     # --- the nearest -----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from jax.sharding import AxisType, PartitionSpec
 from ..._core._typing import Array
 from .._answers import Columns
 from .._arrays import as_dtype
-from .._search import Search
+from .._search import Search, index_dtype
 from .._tree._metric import TreeMetric
 from .._tree._queries import Limits
 from . import _clusters, _nearest_on_mesh, _within
@@ -33,6 +33,7 @@ __all__ = [
     "PlacedWeights",
     "Plan",
     "all_within",
+    "are_finite",
     "build_forest",
     "components",
     "count",
@@ -76,23 +77,28 @@ class Plan(NamedTuple):
 
 @partial(jax.jit, static_argnames=("layout", "rows_dtype"))
 def build_forest(points, count=None, *, layout: MeshLayout, rows_dtype):
-    """Return the forest over the points (rows, m), and whether all that count are finite.
-
-    The first `count` count; None: by layout. With a count they need not be finite.
-    """
+    """Return the forest over the points (rows, m), of which the first `count` count; None: by layout."""
 
     def local(points, count):
-        rows = layout.own_rows(len(points), rows_dtype)
-        if count is None:
-            is_wrong = (rows < layout.n) & ~jnp.isfinite(points).all(axis=1)
-        else:  # what is not finite is nobody's neighbor
-            is_wrong = jnp.zeros(len(points), bool)
+        if count is not None:  # what is not finite is nobody's neighbor
+            rows = layout.own_rows(len(points), rows_dtype)
             points = jnp.where((rows < count)[:, None], points, jnp.nan)
         forest = build_trees(points, layout.n, layout.axes, rows_dtype)
-        all_finite = layout.axes.max(is_wrong.any().astype(jnp.int32)) == 0
-        return jax.tree.map(lambda a: a[None], forest), all_finite
+        return jax.tree.map(lambda a: a[None], forest)
 
-    return layout.run(local, (layout.rows, SAME), (layout.rows, SAME), points, count)
+    return layout.run(local, (layout.rows, SAME), layout.rows, points, count)
+
+
+@partial(jax.jit, static_argnames="layout")
+def are_finite(points, *, layout: MeshLayout):
+    """Return whether all points (rows, m) that count by layout are finite, in memory of the host."""
+
+    def local(points):
+        rows = layout.own_rows(len(points), index_dtype(layout.n))
+        is_wrong = (rows < layout.n) & ~jnp.isfinite(points).all(axis=1)
+        return layout.axes.max(is_wrong.any().astype(jnp.int32)) == 0
+
+    return jax.device_put(layout.run(local, (layout.rows,), SAME, points), jax.memory.Space.Host)
 
 
 @partial(jax.jit, static_argnames="layout")
