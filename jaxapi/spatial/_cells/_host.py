@@ -11,13 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .._scipy import _by_ckdtree, _groups
-from .._scipy._reach import beyond, longest_within
+from .._scipy._reach import longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
 from ._images import MOST_IMAGES, Box, WrappedQueries, points_in_cell
 from ._lattice import first_number
-from ._nearest_on_host import NearestImages
 from ._neighbor_list import (
     MovedQueries,
     NeighborList,
@@ -357,22 +356,6 @@ class HostImages:
         if self.in_cell.lattice.vector_count:
             is_reaching = is_reaching & (np.asarray(radius) < np.inf)
         return np.flatnonzero(is_reaching & self.as_queries.is_finite)
-
-    # --- the nearest ------------------------------------------------------------------------------------
-
-    def nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> tuple:
-        """Return rows, shifts and distances (q, k, ...) of the nearest images within a bound, () or (q,)."""
-        padded = PaddedNeighbors(len(queries.given), k, self.n, self.m)
-        bound = np.broadcast_to(beyond(bound), len(queries.given))
-        is_beyond = queries.is_far & (queries.inside_length >= bound)
-        searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
-        size = max(LISTED_AT_ONCE // (4 * min(k, max(self.point_count, 1))), 1)
-        for start in range(0, len(searching), size):
-            part = searching[start : start + size]
-            queries_of_part = queries if len(part) == len(bound) else queries.of(part)
-            neighbors = NearestImages(self, queries_of_part, bound[part], k, search).found()
-            padded.put(neighbors._replace(query=part[neighbors.query]))
-        return padded.rows, padded.shifts, padded.distances
 
     # --- between two trees ------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from .._search import Queries, Search
 from .._tree._queries import Relation
 from ._host import HostImages, PairSums
 from ._images import WrappedQueries
+from ._nearest_on_host import nearest
 from ._neighbor_list import NeighborList
 from ._points import ImagePoints, ImageQueries
 from ._searcher import ImageSearcher, tree_search
@@ -41,7 +42,7 @@ class HostImageSearcher(ImageSearcher):
     def _nearest(self, queries: ImageQueries | None, k: int, bound, search: Search) -> NearestNeighbors:
         wrapped = self.images.as_queries if queries is None else self._wrapped(queries)
         bound = np.asarray(bound, search.dtype)
-        rows, shifts, distances = self.images.nearest(wrapped, bound, k, tree_search(search))
+        rows, shifts, distances = nearest(self.images, wrapped, bound, k, tree_search(search))
         rows = rows.astype(search.index_dtype, copy=False)
         distances = distances.astype(search.dtype, copy=False)
         return NearestNeighbors(*placed_like(self.data, distances, rows, shifts))

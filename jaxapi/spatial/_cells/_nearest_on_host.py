@@ -1,17 +1,18 @@
 """The nearest images by SciPy's tree: how far to look, and which of what it finds are the nearest."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._scipy import _by_ckdtree
-from .._scipy._reach import longest_within
+from .._scipy._reach import beyond, longest_within
 from .._search import Search
+from ._host import LISTED_AT_ONCE, HostImages
 from ._images import MOST_IMAGES, Box, WrappedQueries, many_images
 from ._neighbor_list import (
     MovedQueries,
     NeighborList,
+    PaddedNeighbors,
     UnmeasuredPairs,
     concatenated,
     nearer_in_order,
@@ -19,16 +20,28 @@ from ._neighbor_list import (
 )
 from ._points import ROUNDING
 
-if TYPE_CHECKING:
-    from ._host import HostImages
-
-__all__ = ["NearestImages"]
+__all__ = ["nearest"]
 
 
-class NearestImages:
+def nearest(images: HostImages, queries: WrappedQueries, bound, k: int, search: Search) -> tuple:
+    """Return rows, shifts and distances (q, k, ...) of the nearest images within a bound, () or (q,)."""
+    padded = PaddedNeighbors(len(queries.given), k, images.n, images.m)
+    bound = np.broadcast_to(beyond(bound), len(queries.given))
+    is_beyond = queries.is_far & (queries.inside_length >= bound)
+    searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
+    size = max(LISTED_AT_ONCE // (4 * min(k, max(images.point_count, 1))), 1)
+    for start in range(0, len(searching), size):
+        part = searching[start : start + size]
+        queries_of_part = queries if len(part) == len(bound) else queries.of(part)
+        neighbors = _NearestSearch(images, queries_of_part, bound[part], k, search).run()
+        padded.put(neighbors._replace(query=part[neighbors.query]))
+    return padded.rows, padded.shifts, padded.distances
+
+
+class _NearestSearch:
     """A search for the `k` nearest images of each finite query, of those nearer than its bound (q,)."""
 
-    def __init__(self, images: "HostImages", queries: WrappedQueries, bound, k: int, search: Search):
+    def __init__(self, images: HostImages, queries: WrappedQueries, bound, k: int, search: Search):
         self.images = images
         self.queries = queries
         self.bound = bound
@@ -38,7 +51,7 @@ class NearestImages:
         # In each image of the cell one point more is looked at.
         self.column_count = min(k + 1, max(images.point_count, 1))
 
-    def found(self) -> NeighborList:
+    def run(self) -> NeighborList:
         """Return up to `k` images of each query, in order."""
         unmoved = self.images.unmoved(self.queries)
         distances, rows = self._of_tree(unmoved, np.inf)

@@ -25,6 +25,7 @@ from .._tree._slopes import without_slopes
 from . import _device
 from ._batch import JoinedImages, SharedImages, numbers_of_queries
 from ._host import HostImages, PairSums
+from ._nearest_on_host import nearest
 from ._points import ImagePoints, ImageQueries
 from ._searcher import ImageSearcher, tree_search
 from ._slopes import ImageRows, with_image_slopes
@@ -165,7 +166,7 @@ class ProgramImageSearcher(ImageSearcher):
         tree_search = self._tree_search(search)
 
         def by_scipy(images: HostImages, queries, bound):
-            return images.nearest(images.wrapped(queries), bound, k, tree_search)
+            return nearest(images, images.wrapped(queries), bound, k, tree_search)
 
         bound = as_dtype(bound, search.dtype) if is_traced(bound) else np.asarray(bound, search.dtype)
         inputs = self._inputs(queries, bound)
