@@ -503,8 +503,7 @@ class KDTree:
         search = cloud.search(p, result_dtype(cloud.points, x), eps=eps, workers=workers)
         if type(bound) is not float or bound < np.inf:
             bound = _tree_arguments.rounded(bound, search.dtype)
-        shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), cloud.m)), shape, ids)
+        queries = Queries.of(x, ids)
         searcher = searcher_for(cloud, Request(traced, search, len(queries.x), k=columns.k))
 
         if order == "tree":
@@ -658,8 +657,7 @@ class KDTree:
             search_block = partial(self._portable().query_radius, fill_value=fill_value, **static)
             return in_blocks(search_block, x, self._open_radii(r, x))
         r, search = self._around(x, r, p)
-        shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), self._cloud.m)), shape, ids)
+        queries = Queries.of(x, ids)
         values = x, r, ids
         if max_neighbors is None:
             remedy = "pass max_neighbors for arrays of fixed shape"
@@ -769,14 +767,14 @@ class KDTree:
             search_block = partial(self._portable().query_ball_point, p=p, return_length=True)
             return in_blocks(search_block, x, self._open_radii(r, x))
         r, search = self._around(x, r, p, eps, workers)
-        shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), self._cloud.m)), shape, ids)
+        queries = Queries.of(x, ids)
         values = x, r, eps, ids
         if return_length:
             searcher = searcher_for(self._cloud, Request(any_traced(*values), search, len(queries.x)))
             return searcher.counts(queries, r, search)
         remedy = "use query_radius(x, r, max_neighbors=...)"
         reject_traced(self._cloud.is_traced_with(*values), "query_ball_point", remedy)
+        shape = queries.shape
         in_order = bool(shape) if return_sorted is None else return_sorted
         lists = concrete_searcher_for(self._cloud, search).lists(queries, r, search, in_order)
         if not shape:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core._dtypes import x64_mode
 from .._core._typing import Array
+from ._arrays import in_rows
 from ._engines._protocol import Engine
 
 __all__ = [
@@ -64,6 +65,14 @@ class Queries(NamedTuple):
     x: Any  # (q, m)
     shape: tuple[int, ...]  # of the results for each of them, as the user gave the queries: q in all
     ids: Any = None  # (q,) the cloud that each searches, in a tree of clouds
+
+    @classmethod
+    def of(cls, x, ids) -> "Queries":
+        """Return queries (..., m) in rows."""
+        shape = x.shape[:-1]
+        if x.ndim != 2:
+            x = in_rows(x, (math.prod(shape), *(x.shape[-1:] or (1,))))
+        return cls(x, shape, ids)
 
 
 class PairWeights(NamedTuple):
