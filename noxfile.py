@@ -393,6 +393,14 @@ def clone_suite(session):
 
 
 @nox.session
+def pytorch(session):
+    """Run the tests of `jaxapi.torch`, which other sessions skip, and its page's programs."""
+    install_tests(session)
+    session.install("torch")
+    pytest(session, *(session.posargs or ("tests/pytorch", "tests/test_docs.py", "-k", "pytorch")))
+
+
+@nox.session
 def clients(session):
     """Run the array-API tests of scikit-learn and SciPy on `jaxapi.mutable`; arguments go to pytest.
 

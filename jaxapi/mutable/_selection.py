@@ -619,8 +619,8 @@ def values_for(new: Any, value: Any, waits: bool = False) -> Any:
         if new.dtype != dtype:
             refuse_complex(new.dtype, dtype)
         return new
-    if isinstance(new, (list, tuple)) and dtype.kind in "iu" and leaf_types(new) == {int}:
-        return np.asarray(new, dtype)  # which raises for an int that the dtype does not hold
+    if isinstance(new, (list, tuple)) and dtype.kind in "iuf" and leaf_types(new) <= {bool, int, float}:
+        return np.asarray(new, dtype)  # which raises for a number that an integer dtype does not hold
     if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
         return values_for(as_array(new), value)
     if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):

@@ -12,7 +12,8 @@ from .._core._exact import exact
 from .._core._programs import compiled
 from ..mutable._promotion import narrowed, result_dtype
 
-__all__ = ["as_floats", "as_number", "axes_of", "exact_program", "float_dtype", "on_flat", "refuse", "strong"]
+__all__ = ["as_floats", "as_number", "axes_of", "exact_program", "float_dtype", "integer_for", "on_flat"]
+__all__ += ["refuse", "strong"]
 
 
 def exact_program(function: Callable, *static: str) -> Callable:
@@ -51,3 +52,11 @@ def on_flat(x, axis):
 
 def axes_of(x, axis=None):
     return np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+
+
+def integer_for(a, number):
+    """Return Python's float as the integer that an array of integers takes; what else is given as it is."""
+    is_python_float = isinstance(number, float) and not isinstance(number, np.generic)
+    if is_python_float and a.dtype.kind in "iu":
+        return int(number)  # which raises where there is none
+    return number

@@ -12,7 +12,7 @@ import numpy as np
 import jaxapi
 
 from .. import mutable
-from .._core._dtypes import is_registered, resolve_dtype
+from .._core._dtypes import is_registered, refuse_complex, resolve_dtype
 from .._core._errors import refuse_traced
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
@@ -334,7 +334,10 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
         dtype = narrowed(np.result_type(np.intp, *of_numbers, *(x.dtype for x in strong)), *strong)
     if dtype is not None and resolve_dtype(dtype) == np.bool:
         return asarray(np.arange(*given, dtype=bool))  # NumPy's, which takes no more than two
-    if (dtype is not None and resolve_dtype(dtype).kind == "c") or any(isinstance(x, complex) for x in given):
+    has_complex = any(isinstance(x, complex) for x in given)
+    if has_complex and dtype is not None:
+        refuse_complex(np.dtype(complex), resolve_dtype(dtype))
+    if has_complex or (dtype is not None and resolve_dtype(dtype).kind == "c"):
         return asarray(np.arange(*given), dtype)
     rows = counted_rows(*given, resolve_dtype(dtype)) if device is None else None
     if rows is not None:

@@ -289,6 +289,8 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     value = given._value
     if value.dtype.kind not in "fc":
         return given if not copy else ours(value, given)
+    if any(isinstance(x, complex) for x in (nan, posinf, neginf)):
+        raise TypeError("nan, posinf and neginf are real: of complex numbers each part is replaced")
     new = _nan_to_num(value, nan=value_of(nan), posinf=value_of(posinf), neginf=value_of(neginf))
     if new.shape != value.shape:
         raise ValueError(f"replacements of shape {new.shape} do not fit an array of shape {value.shape}")

@@ -10,6 +10,7 @@ from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
 from ..mutable._batches import warn_of_overflow
 from ..mutable._selection import values_for
+from ._common import integer_for
 from ._creation import arange
 from ._functions import FUNCTIONS, clip
 from ._functions import where as where_of
@@ -78,12 +79,13 @@ def put(a, ind, v, mode="raise"):
     """Write values, repeated as needed, at positions of the flattened array."""
     size = _target(a, "put").size
     positions = as_ours(positions_in_list(ind)).reshape(-1)
-    if isinstance(v, complex):
-        refuse_complex(np.dtype(complex), a.dtype)
+    v = integer_for(a, v)
     if isinstance(v, (int, list, tuple)):
         v = values_for(v, a, waits=True)  # in memory of its own
     warn_of_overflow(a.dtype, v)
     v = as_ours(v)
+    if v.size:
+        refuse_complex(v.dtype, a.dtype)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     if positions.size and not size:
@@ -120,7 +122,8 @@ def _as_many(values: Array, count: int) -> Array:
 
 def putmask(a, mask, values):
     """Write the values at the positions of a mask that are True, repeated as needed."""
-    is_weak = not hasattr(values, "dtype")  # as Python's numbers are
+    is_weak = isinstance(values, np.generic) or not hasattr(values, "dtype")
+    values = integer_for(a, values)
     if isinstance(values, (int, list, tuple)):
         values = values_for(values, a)
     warn_of_overflow(a.dtype, values)

@@ -249,6 +249,8 @@ class FlatIterator:
     def _place(self, key):
         """Return the position of one element, or the positions of several."""
         key = unwrap(key)
+        if isinstance(key, tuple) and len(key) == 1:
+            (key,) = key
         if key is None or (isinstance(key, tuple) and key):
             raise IndexError("unsupported iterator index")
         return np.arange(self.base.size)[np.asarray(key) if isinstance(key, jax.Array) else key]

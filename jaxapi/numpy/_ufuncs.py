@@ -239,7 +239,8 @@ class ufunc:
     def _check_loop(self, given_dtype, dtype):
         """Raise NumPy's TypeError where its function has no loop for a fold of such elements."""
         if is_numpys(given_dtype):
-            self._numpys.resolve_dtypes((dtype, given_dtype, None), reduction=True)
+            computed = given_dtype if dtype is None else dtype  # which elements are cast to
+            self._numpys.resolve_dtypes((dtype, computed, None), reduction=True)
 
     def _casting_of_fold(self, result):
         """Return how a result is cast to ``out=``: sums and products to any dtype, but complex ones."""

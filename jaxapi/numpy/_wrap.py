@@ -293,7 +293,12 @@ def _check_mask(values):
 
 
 def check_initial(initial, given_dtype, dtype=None, *, adds=False):
-    """Refuse a Python number to start with that the integers of a fold do not hold, with NumPy's error."""
+    """Refuse a Python number to start with that the numbers of a fold do not hold, with NumPy's error."""
+    folded_dtype = given_dtype if dtype is None else dtype
+    if isinstance(initial, complex) and folded_dtype is not None:
+        is_truth = folded_dtype == np.bool and not adds
+        if folded_dtype.kind != "c" and not is_truth:
+            raise TypeError(f"initial={initial!r} is complex, and the numbers of the fold are {folded_dtype}")
     if type(initial) not in (int, float) or given_dtype is None:
         return
     if dtype is None:

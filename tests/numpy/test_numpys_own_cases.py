@@ -31,7 +31,23 @@ def clipped(n, casting):
     return out
 
 
+WAYS_TO_WRITE = {
+    "setitem": lambda n, a, value: a.__setitem__(slice(1), value),
+    "put": lambda n, a, value: a.put([0], value),
+    "putmask": lambda n, a, value: n.putmask(a, [True, False], value),
+    "place": lambda n, a, value: n.place(a, n.array([True, False]), value),
+    "fill_diagonal": lambda n, a, value: n.fill_diagonal(a.reshape(1, 2), value),
+}
+
+
+def filled(n, dtype, how, value):
+    a = n.zeros(2, dtype)
+    WAYS_TO_WRITE[how](n, a, value)
+    return a
+
+
 NAMES = {
+    "filled": filled,
     "Place": Place,
     "written": written,
     "written_flat": written_flat,
@@ -84,6 +100,77 @@ n.linalg.norm(n.array([[1, 2], [3, 4]], 'float16'), 2)
 n.isin([1], [2], kind='quicksort')
 n.isin(n.array([1, 2]), [2], kind='sort')
 n.asarray(2**64 - 1)
+n.isin(n.zeros(2, 'int8'), 256)
+n.isin(n.array([255], 'uint8'), -1)
+n.isin(n.array([1.0, 2.0]), [1.0], kind='table')
+n.isin(n.array([1, 2]), [1], kind='table')
+n.arange(6).reshape(2, 3).flat[(1,)]
+n.equal.reduce(n.array([1, 2, 2]), dtype=bool)
+n.less.reduce(n.array([0.0, 2.0, 0.0]), dtype=bool)
+n.equal.reduce(n.array([1, 2, 2]))
+n.add.reduce(n.array([1.5, 2.5]), dtype=int)
+n.delete(n.arange(4), n.array([]))
+n.delete(n.arange(4), [])
+n.insert(n.arange(4), n.array([]), 1)
+n.insert(n.arange(4), [], 1)
+n.insert(n.zeros(2, 'int8'), 0, 300.7)
+n.insert(n.zeros(2, 'int8'), 0, 3.7)
+n.insert(n.zeros(2, 'int64'), 0, [1e300])
+n.insert(n.zeros(2, 'int64'), 0, n.nan)
+n.insert(n.zeros(2), 0, 1j)
+n.pad(n.zeros(2, 'int8'), 1, constant_values=300.7)
+n.pad(n.zeros(2, 'int64'), 1, constant_values=n.nan)
+n.pad(n.zeros(2, 'int8'), 1, constant_values=3.7)
+n.nan_to_num(n.zeros(2), nan=1j)
+n.arange(1j, 3, dtype='float64')
+n.sum(n.zeros(2), initial=1j)
+n.sum(n.zeros(2, int), initial=1j)
+n.prod(n.ones(2, 'float32'), initial=1j)
+n.max(n.zeros(2, 'complex64'), initial=n.nan)
+n.min(n.ones(2, 'complex64'), initial=2)
+filled(n, 'int8', 'setitem', 300.7)
+filled(n, 'int8', 'setitem', [300.7])
+filled(n, 'int8', 'setitem', [3.7])
+filled(n, 'uint8', 'setitem', -1.5)
+filled(n, 'int64', 'setitem', [1e300])
+filled(n, 'int64', 'setitem', n.inf)
+filled(n, 'int32', 'setitem', n.nan)
+filled(n, 'int8', 'setitem', [True])
+filled(n, 'float32', 'setitem', [2**70])
+filled(n, 'float32', 'setitem', 1j)
+filled(n, 'int8', 'put', 300.7)
+filled(n, 'int8', 'put', [300.7])
+filled(n, 'int8', 'put', [3.7])
+filled(n, 'uint8', 'put', -1.5)
+filled(n, 'int64', 'put', [1e300])
+filled(n, 'int64', 'put', n.inf)
+filled(n, 'int32', 'put', n.nan)
+filled(n, 'int8', 'put', [True])
+filled(n, 'float32', 'put', [2**70])
+filled(n, 'float32', 'put', 1j)
+filled(n, 'int8', 'putmask', 300.7)
+filled(n, 'int8', 'putmask', [300.7])
+filled(n, 'int8', 'putmask', [3.7])
+filled(n, 'uint8', 'putmask', -1.5)
+filled(n, 'int64', 'putmask', [1e300])
+filled(n, 'int64', 'putmask', n.inf)
+filled(n, 'int32', 'putmask', n.nan)
+filled(n, 'int8', 'putmask', [True])
+filled(n, 'float32', 'putmask', [2**70])
+filled(n, 'float32', 'putmask', 1j)
+filled(n, 'int8', 'place', 300.7)
+filled(n, 'int8', 'place', [300.7])
+filled(n, 'int8', 'place', [3.7])
+filled(n, 'uint8', 'place', -1.5)
+filled(n, 'int64', 'place', [1e300])
+filled(n, 'int64', 'place', n.inf)
+filled(n, 'int32', 'place', n.nan)
+filled(n, 'int8', 'place', [True])
+filled(n, 'float32', 'place', [2**70])
+filled(n, 'float32', 'place', 1j)
+filled(n, 'float64', 'fill_diagonal', 1j)
+filled(n, 'int8', 'putmask', n.float64(3.5))
+filled(n, 'int8', 'putmask', n.array([3.5]))
 """
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._checks import are_collected, refuse_values
-from ..._core._dtypes import as_indices, converted, default_dtype, x64_for, x64_on
+from ..._core._dtypes import as_indices, converted, default_dtype, refuse_complex, x64_for, x64_on
 from ..._core._errors import refuse_traced
 from ..._core._order import keys_of
 from ..._core._programs import compiled, is_traced
@@ -24,7 +24,7 @@ from ..._interop import as_array
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ...mutable._selection import values_for
-from .._common import as_number, axes_of, float_dtype, on_flat, refuse
+from .._common import as_number, axes_of, float_dtype, integer_for, on_flat, refuse, strong
 
 _NAMES = """
 allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv choose column_stack
@@ -81,7 +81,7 @@ def positions_deleted(obj, length: int, axis: int) -> np.ndarray:
     """Return the positions that `delete` leaves out, ascending, of its argument for an axis."""
     if isinstance(obj, slice):
         return as_positions(np.sort(np.arange(length)[obj]), length)
-    positions = np.asarray(obj, None if np.size(obj) else int)
+    positions = _given_positions(obj)
     text = f"positions are integers or bools, got {positions.dtype}"
     refuse(positions.dtype.kind not in "iub", IndexError, text)
     if positions.dtype == np.bool:
@@ -92,6 +92,12 @@ def positions_deleted(obj, length: int, axis: int) -> np.ndarray:
     if wrong.size:
         raise IndexError(f"index {wrong[0]} is out of bounds for axis {axis} with size {length}")
     return as_positions(np.unique(np.where(positions < 0, positions + length, positions)), length)
+
+
+def _given_positions(obj) -> np.ndarray:
+    """Return positions as an array; an empty list has integers, as no others are asked for."""
+    is_empty_list = not hasattr(obj, "dtype") and not np.size(obj)
+    return np.asarray(obj, int if is_empty_list else None)
 
 
 def as_positions(positions: np.ndarray, length: int) -> np.ndarray:
@@ -111,8 +117,10 @@ def deleted(arr, positions, axis):
 
 
 def insert(arr: Array, obj, values, axis=None):
-    if isinstance(values, (int, list, tuple)):
-        values = values_for(values, arr)
+    if not hasattr(values, "dtype"):
+        values = values_for(integer_for(arr, values), arr)
+    elif values.size:
+        refuse_complex(values.dtype, arr.dtype)
     arr, axis = on_flat(arr, axis)
     axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
     if is_traced(obj):
@@ -124,7 +132,7 @@ def positions_inserted(obj, length: int, axis: int) -> np.ndarray:
     """Return the position, or several, from 0 on, that `insert` puts elements before."""
     if isinstance(obj, slice):
         return as_positions(np.arange(length)[obj], length)
-    positions = np.asarray(obj, None if np.size(obj) else int)
+    positions = _given_positions(obj)
     text = f"positions are integers or bools, got {positions.dtype}"
     refuse(positions.dtype.kind not in "iub", IndexError if positions.ndim else TypeError, text)
     text = "index array argument obj to insert must be one dimensional or scalar"
@@ -504,6 +512,10 @@ def isclose(a: Array, b: Array, rtol=1e-05, atol=1e-08, equal_nan=False):
 def isin(element: Array, test_elements: Array, assume_unique=False, invert=False, *, kind=None):
     text = f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table'."
     refuse(kind not in (None, "sort", "table"), ValueError, text)
+    are_integers = element.dtype.kind in "iub" and test_elements.dtype.kind in "iub"
+    text = "kind='table' is for integers and bools: leave kind out, or pass 'sort'"
+    refuse(kind == "table" and not are_integers, ValueError, text)
+    test_elements = strong(test_elements)
     return jaxapi.isin(element, test_elements, invert=invert)
 
 
@@ -597,7 +609,9 @@ def _extreme(name):
             extreme = extreme_of_axis(a, axis, keepdims=keepdims, **options)
             if not a.size:
                 return extreme
-            return jnp.where(has_nan, _first_of(a, is_nan, axis).reshape(extreme.shape), extreme)
+            extreme = jnp.where(has_nan, _first_of(a, is_nan, axis).reshape(extreme.shape), extreme)
+            initial = jnp.asarray(options.get("initial", 0), a.dtype)
+            return jnp.where(jnp.isnan(initial), initial, extreme)
         is_extreme = a == extreme_of_axis(a, axis, keepdims=True)
         position = jaxapi.argmax(is_extreme, axis=axis, keepdims=keepdims)
         return jnp.where(has_nan, jaxapi.argmax(is_nan, axis=axis, keepdims=keepdims), position)

@@ -12,6 +12,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._dtypes import has_64_bits, is_lowered_narrow, x64_for, x64_on
+from ..._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ...mutable._array import NUMPY, wrap
 from .._common import as_number, refuse
 from ._arrays import max, min
@@ -49,6 +50,8 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         unsupported = kwargs.keys() - {"end_values"}
         refuse(unsupported, ValueError, f"unsupported keyword arguments for mode {mode!r}: {unsupported}")
         return _with_ramps(array, pad_width, **kwargs)
+    if mode == "constant" and array.dtype.kind == "i":
+        _check_constants(array.dtype, **kwargs)
     if callable(mode):
         return _by_function(array, pad_width, mode, kwargs)
     if mode in _STATISTICS:
@@ -63,6 +66,12 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
     if mode == "constant" and has_64_bits(array) and is_lowered_narrow():
         return _with_constants(array, pad_width, **kwargs)
     return jnp.pad(array, pad_width, mode, **kwargs)
+
+
+def _check_constants(dtype, constant_values=0):
+    """Raise NumPy's errors for Python numbers that signed integers do not hold."""
+    if leaf_types([constant_values]) <= PYTHON_NUMBERS:
+        np.asarray(constant_values, dtype)
 
 
 def _with_constants(array: Array, pad_width, constant_values=0):

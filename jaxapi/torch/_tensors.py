@@ -1,0 +1,42 @@
+"""Tensors of PyTorch as arrays of JAX and back: the same memory, and each library waits for the other."""
+
+from typing import Any
+
+import jax
+import torch
+
+from .._creation import from_dlpack
+from .._interop import as_array
+
+__all__ = ["as_array_or_number", "as_indices", "as_shared_array", "as_tensor", "check_tensor"]
+
+
+def check_tensor(x: Any, name: str) -> torch.Tensor:
+    """Return a tensor as it is, and refuse everything else, which has no device to answer on."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}: use torch.as_tensor")
+    return x
+
+
+def as_shared_array(tensor: torch.Tensor) -> jax.Array:
+    """Return a tensor's memory as an array, or a copy on its device where JAX cannot use it.
+
+    JAX waits for what PyTorch's stream has yet to do. The array is for programs whose results are waited for,
+    as `as_tensor` does: afterwards the tensor may be written to.
+    """
+    return from_dlpack(tensor.detach())
+
+
+def as_array_or_number(x: Any) -> Any:
+    """Return a tensor as an array with memory of its own, anything else as it is: for what is kept."""
+    return as_array(x.detach(), copy=True) if isinstance(x, torch.Tensor) else x
+
+
+def as_tensor(array: jax.Array) -> torch.Tensor:
+    """Return an array's memory as a tensor on the same device; PyTorch's stream waits for JAX's."""
+    return torch.from_dlpack(array)
+
+
+def as_indices(array: jax.Array) -> torch.Tensor:
+    """Return an array of rows as a tensor of int64, by which tensors are indexed."""
+    return as_tensor(array).long()
