@@ -15,10 +15,8 @@ from .._scipy._reach import beyond, longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
-from ._images import MOST_IMAGES, Box, WrappedQueries, many_images, points_in_cell
-from ._lattice import first_number
-from ._neighbor_list import (
-    NeighborList,
+from ._host_neighbors import (
+    HostNeighbors,
     PaddedNeighbors,
     both_ways,
     concatenated,
@@ -26,6 +24,8 @@ from ._neighbor_list import (
     nearer_in_order,
     no_neighbors,
 )
+from ._images import MOST_IMAGES, Box, WrappedQueries, many_images, points_in_cell
+from ._lattice import first_number
 from ._points import ROUNDING, ImagePoints, ImageQueries
 
 __all__ = ["HostImages", "PairSums"]
@@ -62,7 +62,7 @@ class PairSums(NamedTuple):
     weights: PairWeights | None  # the queries' and the points'; None: pairs are counted
     dtype: np.dtype
 
-    def of_listed(self, neighbors: NeighborList) -> np.ndarray:
+    def of_listed(self, neighbors: HostNeighbors) -> np.ndarray:
         """Return the number or the sum (R,) of these pairs."""
         masks = [neighbors.distance <= radius for radius in self.radii]
         if self.weights is None:
@@ -152,7 +152,7 @@ class HostImages:
 
     def _measured(
         self, queries: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, search: Search
-    ) -> NeighborList:
+    ) -> HostNeighbors:
         """Return pairs of moved queries and points with their shifts and distances."""
         image, row = unmeasured
         count = len(row)
@@ -179,7 +179,7 @@ class HostImages:
             distance[part] = _lengths(vector, search.p)
 
         in_parts(measure_part, count, search)
-        return NeighborList(query, row, shift, distance)
+        return HostNeighbors(query, row, shift, distance)
 
     def _along_cell(self, shifts, ids) -> np.ndarray:
         """Return the columns (m, e) of ``shifts @ cell``, with the cell of the cloud where each has its own.
@@ -207,7 +207,7 @@ class HostImages:
 
     # --- within a radius --------------------------------------------------------------------------------
 
-    def within(self, queries: WrappedQueries, radius, search: Search) -> Iterator[NeighborList]:
+    def within(self, queries: WrappedQueries, radius, search: Search) -> Iterator[HostNeighbors]:
         """Yield the neighbors of queries within their radii (q,), piece by piece in their order.
 
         Those of a query may be in several pieces that follow each other.
@@ -219,7 +219,7 @@ class HostImages:
 
     def _within_boxes(
         self, queries: WrappedQueries, boxes: Box, radius, reach, search: Search
-    ) -> Iterator[NeighborList]:
+    ) -> Iterator[HostNeighbors]:
         """Yield the neighbors within radii (q,) of those images whose shifts are in boxes (q, P)."""
         for moved in self._pieces(queries, boxes):
             for part in self._parts(moved, reach, search):
@@ -244,7 +244,7 @@ class HostImages:
 
     def _neighbors_within(
         self, queries: WrappedQueries, moved: MovedQueries, radius, reach, search: Search
-    ) -> NeighborList:
+    ) -> HostNeighbors:
         """Return the points that are within the radii (q,), of those that a tree finds in reach (q,)."""
         tree_search = self._tree_search(search)
         indptr, rows, _ = _by_ckdtree.csr(
@@ -255,7 +255,7 @@ class HostImages:
         is_within = neighbors.distance <= radius[neighbors.query]
         return neighbors if is_within.all() else neighbors.kept(is_within)
 
-    def all_within(self, queries: WrappedQueries, radius, search: Search) -> NeighborList:
+    def all_within(self, queries: WrappedQueries, radius, search: Search) -> HostNeighbors:
         """Return all neighbors of queries within their radii (q,)."""
         pieces = list(self.within(queries, radius, search))
         return concatenated([no_neighbors(self.m), *pieces])
@@ -282,7 +282,7 @@ class HostImages:
 
     # --- among the points -------------------------------------------------------------------------------
 
-    def pairs(self, radius, search: Search) -> Iterator[NeighborList]:
+    def pairs(self, radius, search: Search) -> Iterator[HostNeighbors]:
         """Yield all pairs of images within a radius, piece by piece: each once, seen from one of its ends.
 
         From the other end the shift is the negative one. So the points as they are, and their images on one
@@ -332,14 +332,14 @@ class HostImages:
 
     def _pairs_within(
         self, points: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, radius, search: Search
-    ) -> NeighborList:
+    ) -> HostNeighbors:
         """Return the pairs of moved points and points, by their rows, that are within a radius."""
         pairs = self._measured(points, moved, unmeasured, search)
         is_within = pairs.distance <= radius[pairs.query]
         pairs = pairs._replace(query=self.point_rows[pairs.query])
         return pairs if is_within.all() else pairs.kept(is_within)
 
-    def edges(self, radius, relation: Relation, search: Search) -> NeighborList:
+    def edges(self, radius, relation: Relation, search: Search) -> HostNeighbors:
         """Return the edges between points: `query` are receivers; of LATER the lower row.
 
         The radius may be one of each row, the same for those of a cloud.
@@ -378,7 +378,7 @@ class HostImages:
             padded.put(neighbors._replace(query=part[neighbors.query]))
         return padded.rows, padded.shifts, padded.distances
 
-    def _nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> NeighborList:
+    def _nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> HostNeighbors:
         """Return up to `k` nearest images of each finite query, in order.
 
         In each image of the cell one point more is looked at. Where it may be as near as the last neighbor,
@@ -432,7 +432,7 @@ class HostImages:
 
     def _same_cloud_neighbors(
         self, queries: WrappedQueries, moved: MovedQueries, distances, rows, search: Search
-    ) -> NeighborList:
+    ) -> HostNeighbors:
         """Return what moved queries found, (t, columns), measured anew: points of their own clouds."""
         image, column = np.nonzero(distances < np.inf)
         row = rows[image, column]
@@ -505,7 +505,7 @@ class HostImages:
         reach[many] = nearer_distance * (1 + ROUNDING) + of_many.rounding
         return reach, self._countable(queries, self._boxes_in_reach(queries, reach, search.p), k, search)
 
-    def _as_near(self, queries: WrappedQueries, radius, k: int, search: Search) -> Iterator[NeighborList]:
+    def _as_near(self, queries: WrappedQueries, radius, k: int, search: Search) -> Iterator[HostNeighbors]:
         """Yield what may be among the `k` nearest images, as all that are within radii (q,)."""
         radius = longest_within(radius)
         reach = self.in_cell.reach(queries, radius)

@@ -37,8 +37,8 @@ from . import _device
 from ._batch import JoinedImages, SharedImages, numbers_of_queries
 from ._cell_arguments import check_turns, check_turns_of_points
 from ._host import HostImages, PairSums
+from ._host_neighbors import HostNeighbors
 from ._images import WrappedQueries
-from ._neighbor_list import NeighborList
 from ._points import ImagePoints, ImageQueries
 from ._slopes import ImageRows, displacements, with_image_slopes
 
@@ -662,7 +662,7 @@ def _x64_for(neighbors: NearestNeighbors):
     return x64_for(*[array.dtype for array in neighbors])
 
 
-def _edge_arrays(edges: NeighborList, search: Search) -> tuple:
+def _edge_arrays(edges: HostNeighbors, search: Search) -> tuple:
     """Return receivers, senders, shifts and distances of edges by receiver."""
     dtype = search.index_dtype
     return (
