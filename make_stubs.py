@@ -176,9 +176,10 @@ def stubs() -> dict[str, str]:
         module = getattr(jaxapi.mutable, part)
         found[f"mutable/{part}.pyi"] = head(".") + namespace(module, module.__all__)
     spatial = jaxapi.mutable.spatial
-    functions = [name for name in spatial.__all__ if name not in ("KDTree", "distance")]
-    tree = class_of(jaxapi.spatial.KDTree) + "\n" + namespace(spatial, functions)
-    found["mutable/spatial/__init__.pyi"] = head("..", "from . import distance as distance\n") + tree
+    functions = [name for name in spatial.__all__ if name not in ("KDTree", "NeighborList", "distance")]
+    classes = [class_of(jaxapi.spatial.KDTree), class_of(jaxapi.spatial.NeighborList)]
+    body = "\n".join([*classes, namespace(spatial, functions)])
+    found["mutable/spatial/__init__.pyi"] = head("..", "from . import distance as distance\n") + body
     classes = [class_of(getattr(jaxapi.interpolate, name)) for name in jaxapi.interpolate.__all__]
     found["mutable/interpolate/__init__.pyi"] = head("..") + "\n".join(classes)
     found["mutable/spatial/distance.pyi"] = head("..") + namespace(spatial.distance, spatial.distance.__all__)

@@ -19,6 +19,7 @@ TITLES = {
     "crossmatch": "Cross-match of two catalogues",
     "crossmatch_devices": "Cross-match over many devices",
     "argon_dynamics": "Molecular dynamics in a periodic box",
+    "argon_nve": "Molecular dynamics at constant energy, in a triclinic cell",
     "argon_stress": "Pressure and stress in a sheared cell",
     "radius_graph": "Forces of a crystal, by a radius graph",
     "molecules": "Molecules of differing sizes in one program",

@@ -169,8 +169,9 @@ OF_POINTS = _by_name(
         "KNeighborsClassifier KNeighborsRegressor": f"use {_TREE}.query(x, k), whose rows are of the labels",
         "KernelDensity rbf_kernel": "use jaxapi.spatial.distance.kernel_sum(f, x, points)",
         "NearestNeighbors": f"use {_TREE}.query(x, k), or .query_radius(x, r)",
-        "NeighborList neighbor_list neighbour_list primitive_neighbor_list": (
-            "use jaxapi.spatial.KDTree(points, cell=cell).radius_graph(r), with max_edges= for fixed sizes"
+        "neighbor_list neighbour_list primitive_neighbor_list": (
+            "use jaxapi.spatial.KDTree(points, cell=cell).radius_graph(r), or for points that move "
+            "jaxapi.spatial.NeighborList(points, r, skin, cell=cell)"
         ),
         "RadiusNeighborsClassifier RadiusNeighborsRegressor": (
             f"use {_TREE}.query_radius(x, r), whose rows are of the labels"
@@ -225,8 +226,8 @@ OF_POINTS = _by_name(
 # In which module a name of points is, for one who asks another.
 HOMES = {
     "jaxapi.spatial": """
-KDTree chord_length distance great_circle_distance pad_rows sample_farthest_points single_linkage
-unit_vectors
+KDTree NeighborList chord_length distance great_circle_distance pad_rows sample_farthest_points
+single_linkage unit_vectors
 """.split(),
     "jaxapi.spatial.distance": """
 is_valid_dm is_valid_y num_obs_dm num_obs_y squareform NearestRows cdist directed_hausdorff

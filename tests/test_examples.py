@@ -86,6 +86,25 @@ def test_icp():
 
 
 @pytest.mark.thorough
+def test_argon_nve(tmp_path):
+    """The energy stays while a tenth of it is exchanged; the forces are the slopes of the energy."""
+    example = load("argon_nve")
+    total, kinetic, neighbors = example.main(tmp_path / "picture.png", cells=4, steps=400)
+    assert np.ptp(kinetic) > 0.5
+    assert np.ptp(total[20:]) < 1e-3
+    assert abs(np.mean(total[-50:]) - np.mean(total[20:70])) < 1e-4
+    assert 10 < int(neighbors.rebuilds) < 100
+    with jax.enable_x64(True):
+        positions = np.asarray(neighbors.positions, float)
+        neighbors = example.xp.spatial.NeighborList(
+            positions, example.CUTOFF, example.SKIN, cell=neighbors.cell
+        )
+        slopes = jax.grad(lambda x: example.forces_of(neighbors.update(x))[1])(positions)
+        np.testing.assert_allclose(example.forces_of(neighbors)[0], -slopes, rtol=1e-9, atol=1e-9)
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+@pytest.mark.thorough
 def test_argon_stress(tmp_path):
     pressures, stress, by_differences = load("argon_stress").main(tmp_path / "picture.png")
     assert pressures[0] > 0 > pressures[-1]

@@ -8,11 +8,13 @@ from ._engines._launcher import registered as _registered
 from ._farthest import sample_farthest_points
 from ._kdtree import KDTree
 from ._linkage import single_linkage
+from ._neighbor_list import NeighborList
 from ._padding import pad_rows
 from ._sphere import chord_length, great_circle_distance, unit_vectors
 
 __all__ = [
     "KDTree",
+    "NeighborList",
     "chord_length",
     "distance",
     "great_circle_distance",

@@ -14,6 +14,7 @@ from . import _kdtree
 from . import distance as distance
 from ._farthest import sample_farthest_points as sample_farthest_points
 from ._linkage import single_linkage as single_linkage
+from ._neighbor_list import NeighborList as NeighborList
 from ._padding import pad_rows as pad_rows
 from ._results import (
     FixedNeighbors,
@@ -31,6 +32,7 @@ from ._sphere import unit_vectors as unit_vectors
 
 __all__ = [
     "KDTree",
+    "NeighborList",
     "chord_length",
     "distance",
     "great_circle_distance",

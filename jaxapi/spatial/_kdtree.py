@@ -62,7 +62,7 @@ from ._tree._open_shapes import has_open_shape, in_blocks
 from ._tree._queries import Relation
 from ._tree._tree import FLAT_FROM
 
-__all__ = ["KDTree"]
+__all__ = ["KDTree", "as_points"]
 
 SPARSE = ("coo_array", "coo_matrix", "csr_array", "csr_matrix", "dok_array", "dok_matrix")
 Weights: TypeAlias = ArrayLike | tuple[ArrayLike | None, ArrayLike | None]
@@ -210,7 +210,7 @@ class KDTree:
         boxsize = _tree_arguments.boxsize_per_axis(boxsize, points.shape[1])
         layout_has_count = layout is not None and not is_traced(count)
         self._cloud = Cloud(
-            points=_kept(points, copy_data),
+            points=as_points(points, copy_data),
             traced_boxsize=boxsize if isinstance(boxsize, jax.Array) else None,
             given_count=None if layout_has_count else count,
             fixed_boxsize=None if isinstance(boxsize, jax.Array) else boxsize,
@@ -1784,7 +1784,7 @@ def _check_engine(engine, layout: MeshLayout | None) -> None:
         )
 
 
-def _kept(data, copy: bool) -> Array:
+def as_points(data, copy: bool = False) -> Array:
     """Return the points on their device, in the dtype they are kept in; of JAX they stay, unless `copy`."""
     dtype = points_dtype(data.dtype)
     if is_traced(data):

@@ -17,7 +17,12 @@ from . import distance as distance
 
 __all__ = list(_plain.__all__)
 
-_wrap_namespace(_plain, [name for name in __all__ if name not in ("KDTree", "distance")], globals(), __name__)
+_wrap_namespace(
+    _plain,
+    [name for name in __all__ if name not in ("KDTree", "NeighborList", "distance")],
+    globals(),
+    __name__,
+)
 
 
 @_hints_at_attributes
@@ -56,32 +61,78 @@ class KDTree:
         return tree
 
 
+@_jax.tree_util.register_pytree_node_class
+class NeighborList:
+    """Keep the neighbors of points that move: edges and vectors can be assigned to.
+
+    Parameters, methods and attributes are those of `jaxapi.spatial.NeighborList`. The list keeps the points
+    as they are now: a later write to ``positions`` does not reach it.
+
+    Examples
+    --------
+    >>> import jaxapi.mutable as xp
+    >>> neighbors = xp.spatial.NeighborList([[0.0], [1.0], [3.0]], 1.5, 0.5)
+    >>> neighbors.update([[0.0], [1.0], [2.1]]).edges().count
+    jaxapi.mutable.Array(4, dtype=int32)
+    """
+
+    @_functools.wraps(_plain.NeighborList.__init__)  # type: ignore[misc]
+    def __init__(self, positions, *args, **kwargs):
+        kwargs = {name: _unwrap(x) for name, x in kwargs.items()}
+        self._list = _plain.NeighborList(_unwrap(positions), *map(_unwrap, args), **kwargs)
+
+    def tree_flatten(self):
+        """Return jaxapi's list."""
+        return (self._list,), None
+
+    def __repr__(self):
+        """Return jaxapi's, of this module's class."""
+        return f"jaxapi.mutable.spatial.{self._list!r}"
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        """Put a list together again."""
+        neighbors = object.__new__(cls)
+        (neighbors._list,) = children
+        return neighbors
+
+
 def _inner(x):
     return x._tree if isinstance(x, KDTree) else _unwrap(x)
 
 
-def _wrap_method(method):
+def _outer(x):
+    return NeighborList.tree_unflatten(None, (x,)) if isinstance(x, _plain.NeighborList) else _wrap_result(x)
+
+
+def _wrap_method(method, attribute):
     @_functools.wraps(method)
     def wrapped(self, *args, **kwargs):
         kwargs = {name: _inner(x) for name, x in kwargs.items()}
-        return _wrap_result(method(self._tree, *map(_inner, args), **kwargs))
+        return _outer(method(getattr(self, attribute), *map(_inner, args), **kwargs))
 
     return wrapped
 
 
-def _wrap_property(name, doc):
-    return property(lambda self: _wrap_result(getattr(self._tree, name)), doc=doc)
+def _wrap_property(name, attribute, doc):
+    return property(lambda self: _wrap_result(getattr(getattr(self, attribute), name)), doc=doc)
 
 
-for _name, _member in _inspect.getmembers(_plain.KDTree):
-    if _name in ("tree_flatten", "tree_unflatten") or _name.startswith("_"):
-        continue
-    if _inspect.isfunction(_member):
-        setattr(KDTree, _name, _wrap_method(_member))
-    elif _inspect.isclass(_member):
-        setattr(KDTree, _name, _member)
-    else:
-        setattr(KDTree, _name, _wrap_property(_name, _member.__doc__))
+def _wrap_members(cls, plain, attribute):
+    """Give a class the public methods and properties of jaxapi's, which is in an attribute of its objects."""
+    for name, member in _inspect.getmembers(plain):
+        if name.startswith(("tree_flatten", "tree_unflatten", "_")):
+            continue
+        if _inspect.isfunction(member):
+            setattr(cls, name, _wrap_method(member, attribute))
+        elif _inspect.isclass(member):
+            setattr(cls, name, member)
+        else:
+            setattr(cls, name, _wrap_property(name, attribute, member.__doc__))
+
+
+_wrap_members(KDTree, _plain.KDTree, "_tree")
+_wrap_members(NeighborList, _plain.NeighborList, "_list")
 
 
 def __dir__() -> list[str]:

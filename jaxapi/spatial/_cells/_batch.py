@@ -9,7 +9,7 @@ import numpy as np
 
 from .._scipy._trees import Options
 from ._host import HostImages
-from ._neighbor_list import NeighborList
+from ._host_neighbors import HostNeighbors
 from ._points import ImagePoints, ImageQueries
 
 __all__ = ["JoinedImages", "SharedImages", "numbers_of_queries"]
@@ -94,7 +94,7 @@ class JoinedImages:
         first_rows = np.arange(self.item_count).reshape(shape) * self.rows
         return np.where(rows < self.images.n, rows - first_rows, self.n.reshape(shape))
 
-    def edges_of_items(self, edges: NeighborList, size: int) -> tuple:
+    def edges_of_items(self, edges: HostNeighbors, size: int) -> tuple:
         """Return receivers, senders, shifts, distances (items, size, ...) and the true numbers (items,)."""
         item_of_edge = edges.query // self.rows
         if (item_of_edge[1:] < item_of_edge[:-1]).any():  # pairs may come in any order

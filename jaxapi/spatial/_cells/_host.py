@@ -15,11 +15,9 @@ from .._scipy._reach import longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
-from ._images import MOST_IMAGES, Box, WrappedQueries, points_in_cell
-from ._lattice import first_number
-from ._neighbor_list import (
+from ._host_neighbors import (
+    HostNeighbors,
     MovedQueries,
-    NeighborList,
     PaddedNeighbors,
     UnmeasuredPairs,
     both_ways,
@@ -27,6 +25,8 @@ from ._neighbor_list import (
     in_parts,
     no_neighbors,
 )
+from ._images import MOST_IMAGES, Box, WrappedQueries, points_in_cell
+from ._lattice import first_number
 from ._points import ROUNDING, ImagePoints, ImageQueries
 
 __all__ = ["HostImages", "PairSums"]
@@ -43,7 +43,7 @@ class PairSums(NamedTuple):
     weights: PairWeights | None  # the queries' and the points'; None: pairs are counted
     dtype: np.dtype
 
-    def of_listed(self, neighbors: NeighborList) -> np.ndarray:
+    def of_listed(self, neighbors: HostNeighbors) -> np.ndarray:
         """Return the number or the sum (R,) of these pairs."""
         masks = [neighbors.distance <= radius for radius in self.radii]
         if self.weights is None:
@@ -135,7 +135,7 @@ class HostImages:
 
     def measured(
         self, queries: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, search: Search
-    ) -> NeighborList:
+    ) -> HostNeighbors:
         """Return pairs of moved queries and points with their shifts and distances."""
         image, row = unmeasured
         count = len(row)
@@ -162,7 +162,7 @@ class HostImages:
             distance[part] = _lengths(vector, search.p)
 
         in_parts(measure_part, count, search)
-        return NeighborList(query, row, shift, distance)
+        return HostNeighbors(query, row, shift, distance)
 
     def _along_cell(self, shifts, ids) -> np.ndarray:
         """Return the columns (m, e) of ``shifts @ cell``, with the cell of the cloud where each has its own.
@@ -190,7 +190,7 @@ class HostImages:
 
     # --- within a radius --------------------------------------------------------------------------------
 
-    def within(self, queries: WrappedQueries, radius, search: Search) -> Iterator[NeighborList]:
+    def within(self, queries: WrappedQueries, radius, search: Search) -> Iterator[HostNeighbors]:
         """Yield the neighbors of queries within their radii (q,), piece by piece in their order.
 
         Those of a query may be in several pieces that follow each other.
@@ -202,7 +202,7 @@ class HostImages:
 
     def within_boxes(
         self, queries: WrappedQueries, boxes: Box, radius, reach, search: Search
-    ) -> Iterator[NeighborList]:
+    ) -> Iterator[HostNeighbors]:
         """Yield the neighbors within radii (q,) of those images whose shifts are in boxes (q, P)."""
         for moved in self.pieces(queries, boxes):
             for part in self._parts(moved, reach, search):
@@ -227,7 +227,7 @@ class HostImages:
 
     def _neighbors_within(
         self, queries: WrappedQueries, moved: MovedQueries, radius, reach, search: Search
-    ) -> NeighborList:
+    ) -> HostNeighbors:
         """Return the points that are within the radii (q,), of those that a tree finds in reach (q,)."""
         tree_search = self.tree_search(search)
         indptr, rows, _ = _by_ckdtree.csr(
@@ -238,7 +238,7 @@ class HostImages:
         is_within = neighbors.distance <= radius[neighbors.query]
         return neighbors if is_within.all() else neighbors.kept(is_within)
 
-    def all_within(self, queries: WrappedQueries, radius, search: Search) -> NeighborList:
+    def all_within(self, queries: WrappedQueries, radius, search: Search) -> HostNeighbors:
         """Return all neighbors of queries within their radii (q,)."""
         pieces = list(self.within(queries, radius, search))
         return concatenated([no_neighbors(self.m), *pieces])
@@ -265,7 +265,7 @@ class HostImages:
 
     # --- among the points -------------------------------------------------------------------------------
 
-    def pairs(self, radius, search: Search) -> Iterator[NeighborList]:
+    def pairs(self, radius, search: Search) -> Iterator[HostNeighbors]:
         """Yield all pairs of images within a radius, piece by piece: each once, seen from one of its ends.
 
         From the other end the shift is the negative one. So the points as they are, and their images on one
@@ -315,14 +315,14 @@ class HostImages:
 
     def _pairs_within(
         self, points: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, radius, search: Search
-    ) -> NeighborList:
+    ) -> HostNeighbors:
         """Return the pairs of moved points and points, by their rows, that are within a radius."""
         pairs = self.measured(points, moved, unmeasured, search)
         is_within = pairs.distance <= radius[pairs.query]
         pairs = pairs._replace(query=self.point_rows[pairs.query])
         return pairs if is_within.all() else pairs.kept(is_within)
 
-    def edges(self, radius, relation: Relation, search: Search) -> NeighborList:
+    def edges(self, radius, relation: Relation, search: Search) -> HostNeighbors:
         """Return the edges between points: `query` are receivers; of LATER the lower row.
 
         The radius may be one of each row, the same for those of a cloud.
@@ -338,7 +338,7 @@ class HostImages:
         loops = self._reaching_rows(radius) if relation is Relation.ANY else self.point_rows[:0]
         return both_ways(pairs, loops, self.rows, search)
 
-    def fixed_edges(self, radius, relation: Relation, size: int, search: Search) -> tuple[NeighborList, int]:
+    def fixed_edges(self, radius, relation: Relation, size: int, search: Search) -> tuple[HostNeighbors, int]:
         """Return so many edges, filled up with rows n, shifts 0 and distances inf, and their true number."""
         edges = self.edges(radius, relation, search)
         count = len(edges.query)
@@ -348,7 +348,7 @@ class HostImages:
             array[:count] = values[:size]
             array[count:] = fill
             filled.append(array)
-        return NeighborList(*filled), count
+        return HostNeighbors(*filled), count
 
     def _reaching_rows(self, radius) -> np.ndarray:
         """Return the rows of the points within whose radius there is something: the point itself."""

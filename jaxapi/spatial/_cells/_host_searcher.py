@@ -10,9 +10,9 @@ from .._results import NearestNeighbors
 from .._search import Queries, Search
 from .._tree._queries import Relation
 from ._host import HostImages, PairSums
+from ._host_neighbors import HostNeighbors
 from ._images import WrappedQueries
 from ._nearest_on_host import nearest
-from ._neighbor_list import NeighborList
 from ._points import ImagePoints, ImageQueries
 from ._searcher import ImageSearcher, tree_search
 
@@ -80,7 +80,7 @@ class HostImageSearcher(ImageSearcher):
         count = min(count, np.iinfo(search.index_dtype).max)
         return self._placed(edges, np.asarray(count, search.index_dtype), search)
 
-    def _placed(self, edges: NeighborList, count, search: Search) -> tuple:
+    def _placed(self, edges: HostNeighbors, count, search: Search) -> tuple:
         """Return receivers, senders, shifts, distances and the number of edges by receiver."""
         dtype = search.index_dtype
         return placed_like(

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-__all__ = ["Lattice", "Wrapped", "first_number", "is_singular", "lattice_of"]
+__all__ = ["Lattice", "Wrapped", "first_number", "is_singular", "lattice_of", "product", "right_inverse"]
 
 # Cells, of the given vectors or of the reduced ones, that a point may be away from the origin: shifts are
 # int32, and those of two points are added to the shifts between them, which are at most `MOST_SHIFTS`.
@@ -59,32 +59,32 @@ class Lattice(NamedTuple):
 
     def steps(self, shifts):
         """Return the vectors (..., m) of numbers (..., P) of the lattice's vectors."""
-        return _product(shifts, self.vectors)
+        return product(shifts, self.vectors)
 
     def fractions(self, x):
         """Return the coordinates (..., P) of vectors (..., m) along the lattice's vectors."""
-        return _product(x, self.inverse)
+        return product(x, self.inverse)
 
     def wrapped(self, x, xp) -> Wrapped:
         """Return points (..., m) wrapped into the cell of the reduced vectors.
 
         Turns are nan for a point so far away that int32 cannot count the cells up to it.
         """
-        turns = xp.floor(_product(x, self.inverse))
-        cell_turns = _product(turns, self.combination)
+        turns = xp.floor(product(x, self.inverse))
+        cell_turns = product(turns, self.combination)
         largest = xp.maximum(xp.abs(turns), xp.abs(cell_turns))
         is_near = (largest < MOST_TURNS).all(axis=-1, keepdims=True)
         turns = xp.where(is_near, turns, xp.nan)
-        inside = x - _product(turns, self.vectors) if self.vectors.shape[-2] else x
-        return Wrapped(inside, turns, _product(inside, self.inverse))
+        inside = x - product(turns, self.vectors) if self.vectors.shape[-2] else x
+        return Wrapped(inside, turns, product(inside, self.inverse))
 
     def are_countable(self, shifts, xp):
         """Tell whether int32 counts shifts up to these (..., P) in the cell's own vectors."""
-        return (_product(xp.abs(shifts), xp.abs(self.combination)) < MOST_SHIFTS).all(axis=-1)
+        return (product(xp.abs(shifts), xp.abs(self.combination)) < MOST_SHIFTS).all(axis=-1)
 
     def of_cell(self, shifts, periodic: tuple[bool, ...], xp):
         """Return numbers of the lattice's vectors (..., P) as numbers of the cell's own (..., m), int32."""
-        of_periodic = _product(shifts, self.combination)
+        of_periodic = product(shifts, self.combination)
         zeros = xp.zeros(of_periodic.shape[:-1], of_periodic.dtype)
         columns = [zeros] * len(periodic)
         for column, axis in enumerate(np.flatnonzero(periodic)):
@@ -116,13 +116,20 @@ def _lattice_of(cell, periodic: tuple[bool, ...], xp) -> Lattice:
     count = given.shape[-2]
     combination = _reduced(given, xp)
     vectors = combination @ given if count else given
-    lengths = xp.sqrt((vectors * vectors).sum(axis=-1))
-    directions = vectors / xp.where(lengths > 0, lengths, 1)[..., None]
-    gram = directions @ xp.swapaxes(directions, -1, -2) if count else combination
-    inverse = xp.swapaxes(directions, -1, -2) @ _inverted(gram, xp) if count else xp.swapaxes(given, -1, -2)
-    inverse = inverse / xp.where(lengths > 0, lengths, 0)[..., None, :]
+    inverse = right_inverse(vectors, xp)
     heights = 1 / xp.sqrt((inverse * inverse).sum(axis=-2))
     return Lattice(vectors, combination, inverse, heights)
+
+
+def right_inverse(vectors, xp):
+    """Return the inverse (..., m, P) of vectors (..., P, m): ``x @ inverse`` are coordinates along them."""
+    transposed = xp.swapaxes(vectors, -1, -2)
+    if not vectors.shape[-2]:
+        return transposed
+    lengths = xp.sqrt((vectors * vectors).sum(axis=-1))
+    directions = transposed / xp.where(lengths > 0, lengths, 1)[..., None, :]
+    gram = xp.swapaxes(directions, -1, -2) @ directions
+    return directions @ _inverted(gram, xp) / xp.where(lengths > 0, lengths, 0)[..., None, :]
 
 
 def is_singular(cell: np.ndarray, periodic: tuple[bool, ...]) -> bool:
@@ -146,7 +153,7 @@ def first_number(shifts, xp):
     return first
 
 
-def _product(rows, matrix):
+def product(rows, matrix):
     """Return the product of each row (..., k) with a matrix (k, l), or with its own one of (..., k, l)."""
     if not isinstance(matrix, np.ndarray):  # XLA multiplies such narrow matrices many times slower
         return (rows[..., None] * matrix).sum(axis=-2)

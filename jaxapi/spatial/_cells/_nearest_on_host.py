@@ -8,16 +8,16 @@ from .._scipy import _by_ckdtree
 from .._scipy._reach import beyond, longest_within
 from .._search import Search
 from ._host import LISTED_AT_ONCE, HostImages
-from ._images import MOST_IMAGES, Box, WrappedQueries, many_images
-from ._neighbor_list import (
+from ._host_neighbors import (
+    HostNeighbors,
     MovedQueries,
-    NeighborList,
     PaddedNeighbors,
     UnmeasuredPairs,
     concatenated,
     nearer_in_order,
     no_neighbors,
 )
+from ._images import MOST_IMAGES, Box, WrappedQueries, many_images
 from ._points import ROUNDING
 
 __all__ = ["nearest"]
@@ -51,7 +51,7 @@ class _NearestSearch:
         # In each image of the cell one point more is looked at.
         self.column_count = min(k + 1, max(images.point_count, 1))
 
-    def run(self) -> NeighborList:
+    def run(self) -> HostNeighbors:
         """Return up to `k` images of each query, in order."""
         unmoved = self.images.unmoved(self.queries)
         distances, rows = self._of_tree(unmoved, np.inf)
@@ -82,7 +82,7 @@ class _NearestSearch:
         """Return distances and rows (t, columns) of the nearest points to moved queries."""
         return _by_ckdtree.nearest(self.images.trees, moved.x, bound, self.column_count, self.tree_search)
 
-    def _settled(self, near: NeighborList, last_distance, next_distance) -> NeighborList:
+    def _settled(self, near: HostNeighbors, last_distance, next_distance) -> HostNeighbors:
         """Return the nearest images, where the next point (q,) may be as near as the last image (q,).
 
         Up to rounding: all points that are not farther are measured, and their distances decide.
@@ -103,7 +103,7 @@ class _NearestSearch:
             pieces.append(nearest._replace(query=open_queries[nearest.query]))
         return concatenated(pieces).in_order()
 
-    def _measured(self, queries: WrappedQueries, moved: MovedQueries, distances, rows) -> NeighborList:
+    def _measured(self, queries: WrappedQueries, moved: MovedQueries, distances, rows) -> HostNeighbors:
         """Return what moved queries found, (t, columns), measured anew: points of their own clouds."""
         image, column = np.nonzero(distances < np.inf)
         row = rows[image, column]
@@ -165,7 +165,7 @@ class _NearestSearch:
         reach[many] = nearer_distance * (1 + ROUNDING) + of_many.rounding
         return reach, self._countable(queries, reach)
 
-    def _as_near(self, queries: WrappedQueries, radius) -> Iterator[NeighborList]:
+    def _as_near(self, queries: WrappedQueries, radius) -> Iterator[HostNeighbors]:
         """Yield what may be among the `k` nearest images, as all that are within radii (q,)."""
         radius = longest_within(radius)
         reach = self.images.in_cell.reach(queries, radius)

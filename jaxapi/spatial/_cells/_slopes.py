@@ -16,7 +16,7 @@ from .._tree._powers_of_two import exponent_of, times_power_of_two
 from .._tree._slopes import norms
 from ._points import ImagePoints
 
-__all__ = ["ImageRows", "displacements", "lengths_of", "vectors_to", "with_image_slopes"]
+__all__ = ["ImageRows", "displacements", "lengths_of", "sum_in_order", "vectors_to", "with_image_slopes"]
 
 FLOAT64 = jnp.float64
 

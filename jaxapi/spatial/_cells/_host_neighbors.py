@@ -11,8 +11,8 @@ from .._scipy._threads import in_threads, thread_count
 from .._search import Search
 
 __all__ = [
+    "HostNeighbors",
     "MovedQueries",
-    "NeighborList",
     "PaddedNeighbors",
     "UnmeasuredPairs",
     "both_ways",
@@ -46,7 +46,7 @@ class UnmeasuredPairs(NamedTuple):
     row: np.ndarray  # (e,)
 
 
-class NeighborList(NamedTuple):
+class HostNeighbors(NamedTuple):
     """Neighbors of queries, grouped by query; or pairs of points, of which `query` is one end's row."""
 
     query: np.ndarray  # (e,) ascending
@@ -54,11 +54,11 @@ class NeighborList(NamedTuple):
     shift: np.ndarray  # (e, m) of the cell's own vectors, int32
     distance: np.ndarray  # (e,) float64
 
-    def kept(self, index) -> "NeighborList":
+    def kept(self, index) -> "HostNeighbors":
         """Return some of them: an index is numbers or a mask."""
-        return NeighborList(self.query[index], self.row[index], self.shift[index], self.distance[index])
+        return HostNeighbors(self.query[index], self.row[index], self.shift[index], self.distance[index])
 
-    def in_order(self) -> "NeighborList":
+    def in_order(self) -> "HostNeighbors":
         """Return them by query, then (distance, row, shift)."""
         neighbors = self.kept(np.lexsort((self.distance, self.query)))
         is_same_query = neighbors.query[1:] == neighbors.query[:-1]
@@ -84,7 +84,7 @@ class PaddedNeighbors:
         self.shifts = np.zeros((query_count, length, m), np.int32)
         self.distances = np.full((query_count, length), np.inf)
 
-    def put(self, neighbors: NeighborList) -> None:
+    def put(self, neighbors: HostNeighbors) -> None:
         """Write the first neighbors of each query, which are in order."""
         rank = neighbors.ranks()
         is_kept = rank < self.length
@@ -94,26 +94,26 @@ class PaddedNeighbors:
         self.distances[index] = neighbors.distance[is_kept]
 
 
-def concatenated(pieces: list[NeighborList]) -> NeighborList:
+def concatenated(pieces: list[HostNeighbors]) -> HostNeighbors:
     """Return all of several pieces."""
     if len(pieces) == 1:
         return pieces[0]
-    return NeighborList(*map(np.concatenate, zip(*pieces, strict=True)))
+    return HostNeighbors(*map(np.concatenate, zip(*pieces, strict=True)))
 
 
-def nearer_in_order(pieces: list[NeighborList], bound) -> NeighborList:
+def nearer_in_order(pieces: list[HostNeighbors], bound) -> HostNeighbors:
     """Return the neighbors of several pieces that are nearer than the bound of their query, in order."""
     neighbors = concatenated(pieces)
     return neighbors.kept(neighbors.distance < bound[neighbors.query]).in_order()
 
 
-def no_neighbors(m: int) -> NeighborList:
+def no_neighbors(m: int) -> HostNeighbors:
     """Return a list of none, in m dimensions."""
     no_rows = np.zeros(0, np.int64)
-    return NeighborList(no_rows, no_rows, np.zeros((0, m), np.int32), np.zeros(0))
+    return HostNeighbors(no_rows, no_rows, np.zeros((0, m), np.int32), np.zeros(0))
 
 
-def both_ways(pairs: NeighborList, loops, row_count: int, search: Search) -> NeighborList:
+def both_ways(pairs: HostNeighbors, loops, row_count: int, search: Search) -> HostNeighbors:
     """Return pairs seen from both of their ends, and loops of rows at themselves, grouped by query."""
     edge_count = 2 * len(pairs.query) + len(loops)
     dtype = np.dtype(np.int32 if max(edge_count, row_count) < 2**31 else np.int64)
@@ -133,7 +133,7 @@ def both_ways(pairs: NeighborList, loops, row_count: int, search: Search) -> Nei
 
     in_parts(copy_part, edge_count, search)
     query = np.repeat(np.arange(row_count, dtype=dtype), np.diff(by_receiver.indptr))
-    return NeighborList(query, by_receiver.indices, shift, distance)
+    return HostNeighbors(query, by_receiver.indices, shift, distance)
 
 
 def in_parts(function: Callable, count: int, search: Search) -> None:

@@ -1,0 +1,657 @@
+"""NeighborList: the pairs of moving points, kept from step to step until a point has moved too far.
+
+A build finds all pairs within the cutoff and the skin. Later steps measure these pairs alone, as long as
+`_motion` shows that no other pair can have come within the cutoff.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.custom_batching import custom_vmap
+from jax.tree_util import GetAttrKey
+
+from .._core import _lengths
+from .._core._dtypes import x64_on
+from .._core._programs import any_traced, compiled, eagerly_unless_traced, is_traced
+from .._core._quotients import root, rounded
+from .._core._typing import Array, ArrayLike
+from . import _tree_arguments
+from ._arrays import points_dtype
+from ._cells import _cell_arguments
+from ._cells._lattice import product, right_inverse
+from ._cells._points import ROUNDING
+from ._cells._slopes import ImageRows, lengths_of, sum_in_order, vectors_to, with_image_slopes
+from ._kdtree import KDTree, as_points
+from ._results import NeighborGraph, PeriodicNeighborGraph, filled
+from ._tree._slopes import without_slopes
+
+__all__ = ["NeighborList"]
+
+FLOAT64 = np.dtype(np.float64)
+MOST_TURNS = 2.0**20  # of a point around the cell, since the last build
+EDGE_BYTES = 20  # of two rows and three numbers of a shift
+
+
+class _Settings(NamedTuple):
+    """What a list was asked for."""
+
+    cutoff: float
+    skin: float
+    periodic: tuple[bool, ...]
+    engine: Literal["scipy", "lax"] | None
+
+
+class _Points(NamedTuple):
+    """Where points are, and in which cell."""
+
+    positions: Any  # (n, m)
+    cell: Any  # (m, m) or (clouds, m, m), None without one
+    ids: Any  # (n,) the cloud of each, None where all are of one
+
+
+class _Pairs(NamedTuple):
+    """Pairs of points within some distance, both ways, the receivers ascending; n where there is none."""
+
+    receivers: Any  # (e,)
+    senders: Any  # (e,)
+    shifts: Any  # (e, m) int32, None without a cell
+    count: Any  # () the true number: above e, some were left out
+
+
+class _Build(NamedTuple):
+    """What the last search has found, and where the points were."""
+
+    points: _Points
+    pairs: _Pairs
+    needed: Any  # () the largest number of pairs that a search has found so far
+    rebuilds: Any  # () int32
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class NeighborList:
+    """Keep the neighbors of points that move: a radius graph that is seldom built anew.
+
+    All pairs within ``cutoff + skin`` are found once. As long as no point has moved half the skin, every pair
+    within the cutoff is one of these. `update` moves the points, and builds anew where that no longer holds;
+    `edges` are those within the cutoff now, always the same ones as of a list built anew.
+
+    Parameters
+    ----------
+    positions : array_like, shape (n, m)
+        The points, as `KDTree` takes them. They need not be wrapped into the cell, and may be at any step.
+    cutoff : float
+        Largest length of an edge, inclusive, rounded to the dtype of the positions; at least 0.
+    skin : float, default 0
+        How much farther pairs are looked for, at least 0. With 0 every update builds anew.
+    cell, periodic, batch
+        As those of `KDTree`.
+    max_edges : int, optional
+        How many pairs within ``cutoff + skin`` there is room for, each in both directions. By default as many
+        as there are, and an eighth more. Needed where the positions are traced. Static under jit.
+    engine : {'scipy', 'lax'}, optional
+        As that of `KDTree`.
+
+    Attributes
+    ----------
+    positions, cell, batch : Array
+        The points now, the cell now and the cloud of each point; `None` without a cell, or without clouds.
+    cutoff, skin : float
+        As given.
+    periodic : tuple of bool
+        Along which vectors of the cell points are repeated.
+    rebuilds : Array, shape (), int32
+        How often the list was built anew.
+    needed : Array, shape ()
+        The largest number of edges that a build has found so far. Above `max_edges` some were left out, and
+        `did_buffer_overflow` tells.
+
+    Raises
+    ------
+    TypeError
+        If the positions are complex, not numbers or on several devices, or they are traced and `max_edges` is
+        not given.
+    ValueError
+        If cutoff or skin is negative, nan or infinite, and as of `KDTree`.
+
+    Notes
+    -----
+    A list is a pytree, and `update` returns one of the same structure: it is the carry of `jax.lax.scan` and
+    `while_loop`. The device decides whether to build anew, by `jax.lax.cond`, under `jax.vmap`, too: where
+    one item of a batch needs it all are searched at once, and those that need it take the new list. Of clouds
+    (`batch`) all are built anew when one needs it.
+
+    Why no pair is missed. Let ``x0`` and ``H0`` be the points and the periodic vectors of the cell, in rows,
+    when the list was built, ``x`` and ``H`` those of now, and ``F`` a matrix with ``H0 @ F = H``; here
+    ``F = I + E`` with ``E = pinv(H0) @ (H - H0)``. Each point is where the cell has carried it, or an image
+    of that, and moved by ``u`` from there: ``x = x0 @ F + k @ H + u``, for any whole numbers ``k``. The image
+    of a pair that had the shift ``s`` has ``s - k[sender] + k[receiver]`` now, and its vector is
+    ``v = v0 @ F + u[sender] - u[receiver]``. So ``|v| >= (1 - |E|) |v0| - 2 max|u|``, which is more than the
+    cutoff for every pair with ``|v0| > cutoff + skin`` if ``2 max|u| < (1 - |E|) (cutoff + skin) - cutoff``.
+    This is what is asked, in float64 and less a bound of its rounding, with
+    ``|E| <= sqrt(max row sum * max column sum of abs(E))``. With a cell that stays ``E`` is 0, and a point
+    may move half the skin. A point that jumps by vectors of the cell, as one that is wrapped into it, has not
+    moved. Points that a barostat scales with the cell have not moved, either: the strain alone counts then.
+
+    Points that are not finite are refused where they are concrete, and have no neighbors where they are
+    traced; the list is built anew at each step then.
+
+    Outside of jit, an update whose points no longer fit makes room for them; inside `needed` is all that can
+    tell. Check it after a loop, and update the list outside of jit before it runs again.
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> neighbors = xp.spatial.NeighborList([[0.1], [0.9], [5.0]], 1.0, 0.5, cell=[[10.0]])
+    >>> graph = neighbors.edges()
+    >>> graph.senders[graph.mask].tolist(), graph.receivers[graph.mask].tolist()
+    ([1, 0], [0, 1])
+    >>> moved = neighbors.update([[-0.1], [1.1], [5.0]])
+    >>> int(moved.edges().count), int(moved.rebuilds)
+    (0, 0)
+    """
+
+    def __init__(
+        self,
+        positions: ArrayLike,
+        cutoff: float,
+        skin: float = 0.0,
+        *,
+        cell: ArrayLike | None = None,
+        periodic: bool | Sequence[bool] = True,
+        batch: ArrayLike | None = None,
+        max_edges: int | None = None,
+        engine: Literal["scipy", "lax"] | None = None,
+    ):
+        tree = KDTree(positions, cell=cell, periodic=periodic, batch=batch, engine=engine)
+        if tree._cloud.layout is not None:
+            raise TypeError(
+                "a NeighborList is of points on one device: bring them to one by "
+                "jax.device_put(positions, jax.devices()[0]), or use KDTree(positions).radius_graph(r)"
+            )
+        self._settings = _Settings(_length(cutoff, "cutoff"), _length(skin, "skin"), tree.periodic, engine)
+        reach = _reach(self._settings, tree.data.dtype)
+        if not math.isfinite(reach):
+            raise ValueError(f"cutoff + skin must be finite in {tree.data.dtype}, got {cutoff} + {skin}")
+        if max_edges is None:
+            if any_traced(tree.data, tree.cell, tree.batch):
+                raise TypeError(
+                    "the number of edges depends on values, which are traced by jit, vmap or grad: pass "
+                    "max_edges, or make the list outside and update it"
+                )
+            max_edges = _room_for(int(tree.radius_graph(reach).count))
+        max_edges = _tree_arguments.capacity(max_edges, "max_edges")
+        self._points = _Points(tree.data, tree.cell, tree.batch)
+        self._turns = None if tree.cell is None else _no_turns(tree.data)
+        self._build = _built(self._points, self._settings, max_edges)
+
+    # --- what it is ---------------------------------------------------------------------------------------
+
+    @property
+    def positions(self) -> Array:
+        """The points now, (n, m)."""
+        return self._points.positions
+
+    @property
+    def cell(self) -> Array | None:
+        """The vectors of the cell now, in rows; `None` without one."""
+        return self._points.cell
+
+    @property
+    def batch(self) -> Array | None:
+        """The cloud that each point belongs to, (n,); `None` where all are of one."""
+        return self._points.ids
+
+    @property
+    def cutoff(self) -> float:
+        """Largest length of an edge."""
+        return self._settings.cutoff
+
+    @property
+    def skin(self) -> float:
+        """How much farther pairs are looked for."""
+        return self._settings.skin
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Along which vectors of the cell points are repeated, (m,); along none without a cell."""
+        return self._settings.periodic
+
+    @property
+    def max_edges(self) -> int:
+        """How many edges within ``cutoff + skin`` there is room for; a pair has two."""
+        return self._build.pairs.senders.shape[-1]
+
+    @property
+    def needed(self) -> Array:
+        """The largest number of edges within ``cutoff + skin`` that a build has found so far, ()."""
+        return self._build.needed
+
+    @property
+    def rebuilds(self) -> Array:
+        """How often the list was built anew, (), int32."""
+        return self._build.rebuilds
+
+    @property
+    def did_buffer_overflow(self) -> Array:
+        """Whether some build found more edges than there was room for; the name is jax-md's."""
+        with eagerly_unless_traced(self.needed):
+            return self.needed > self.max_edges
+
+    def __repr__(self) -> str:
+        n, m = self.positions.shape[-2:]
+        facts = f"n={n}, m={m}, dtype={self.positions.dtype}, max_edges={self.max_edges}"
+        return f"{type(self).__name__}(cutoff={self.cutoff}, skin={self.skin}, {facts})"
+
+    # --- steps --------------------------------------------------------------------------------------------
+
+    def update(self, positions: ArrayLike, cell: ArrayLike | None = None) -> "NeighborList":
+        """Return the list of the same points at other places.
+
+        Parameters
+        ----------
+        positions : array_like, shape (n, m)
+            Where they are now, as many and of the same dtype.
+        cell : array_like, optional
+            The cell now; by default it stays.
+
+        Returns
+        -------
+        NeighborList
+            Of the same structure. Outside of jit, with more room where that is needed.
+
+        Raises
+        ------
+        ValueError
+            If there is another number of points or of dimensions, or another dtype, than the list was made
+            for, or if there is a cell where the list has none.
+
+        Examples
+        --------
+        >>> import jax, jaxapi as xp
+        >>> neighbors = xp.spatial.NeighborList([[0.0], [2.0]], 1.0, 0.5)
+        >>> def step(neighbors, _):
+        ...     neighbors = neighbors.update(neighbors.positions * 0.8)
+        ...     return neighbors, neighbors.edges().count
+        >>> neighbors, counts = jax.lax.scan(step, neighbors, length=4)
+        >>> counts.tolist(), int(neighbors.rebuilds), bool(neighbors.did_buffer_overflow)
+        ([0, 0, 0, 2], 3, False)
+        """
+        points = self._checked(positions, cell)
+        old = self._build
+        with eagerly_unless_traced(*jax.tree.leaves((self, points))):
+            is_kept, turns = _motion(*without_slopes((old.points, points)), settings=self._settings)
+            if is_traced(is_kept):
+                build = self._rebuilt_in_a_program(points, is_kept)
+                turns = None if turns is None else jnp.where(is_kept, turns, 0)
+            elif is_kept and not self.did_buffer_overflow:
+                build = old
+            else:
+                build = _built(points, self._settings, self.max_edges)
+                build = build._replace(rebuilds=old.rebuilds + np.int32(1))
+                turns = None if turns is None else _no_turns(points.positions)
+            return self._of(self._settings, points, turns, build)
+
+    def edges(self, cutoff: float | None = None, *, fill_value: ArrayLike = math.inf):
+        """Return the edges within the cutoff, as `KDTree.radius_graph` returns them.
+
+        Parameters
+        ----------
+        cutoff : float, optional
+            A smaller cutoff than that of the list: several are served by one list.
+        fill_value : float, default inf
+            The distance where there is no edge.
+
+        Returns
+        -------
+        NeighborGraph, or with a cell PeriodicNeighborGraph
+            ``senders``, ``receivers`` (ascending), ``distances`` and ``shifts``, all of length `max_edges`
+            and filled up with n, `fill_value` and 0, which ``mask`` tells, and ``count``. If the last build
+            has left pairs out, ``count`` is their number, above `max_edges`.
+
+        Raises
+        ------
+        ValueError
+            If the cutoff is negative, nan, or larger than that of the list.
+
+        Notes
+        -----
+        The distances have derivatives in the positions and the cell that the list was updated by, 0 at
+        distance 0. They are measured in float64 and rounded to the dtype of the positions. What no one looks
+        at is not computed under jit.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> neighbors = xp.spatial.NeighborList([[0.0], [1.0], [3.0]], 2.0, 0.5)
+        >>> int(neighbors.edges().count), int(neighbors.edges(1.5).count)
+        (4, 2)
+        """
+        cutoff = self.cutoff if cutoff is None else _length(cutoff, "cutoff")
+        if cutoff > self.cutoff:
+            raise ValueError(f"this list has the edges within {self.cutoff}, got cutoff {cutoff}")
+        inputs = self._points, self._turns, self._build.pairs
+        with eagerly_unless_traced(*jax.tree.leaves(inputs)):
+            graph = _edges_within(*inputs, cutoff=cutoff)
+        return filled(graph, fill_value)
+
+    def vectors(self, graph: NeighborGraph | PeriodicNeighborGraph) -> Array:
+        """Return the vectors of edges, from receiver to sender, as functions of the positions and the cell.
+
+        Parameters
+        ----------
+        graph : NeighborGraph or PeriodicNeighborGraph
+            Edges of this list.
+
+        Returns
+        -------
+        Array, shape (e, m)
+            ``positions[senders] + shifts @ cell - positions[receivers]``, 0 where there is no edge.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> neighbors = xp.spatial.NeighborList([[0.5], [9.5]], 2.0, cell=[[10.0]])
+        >>> graph = neighbors.edges()
+        >>> neighbors.vectors(graph)[graph.mask].tolist()
+        [[-1.0], [1.0]]
+        """
+        shifts = graph.shifts if isinstance(graph, PeriodicNeighborGraph) else None
+        inputs = self._points, _Pairs(graph.receivers, graph.senders, shifts, graph.count)
+        with eagerly_unless_traced(*jax.tree.leaves(inputs)):
+            return _edge_vectors(*inputs)
+
+    def _checked(self, positions, cell) -> _Points:
+        """Return the points at other places; what cannot be the same points is refused."""
+        positions = _tree_arguments.on_one_device(_tree_arguments.real_array(positions, True, "positions"))
+        old = self.positions
+        if old.ndim != 2:
+            raise ValueError(f"this list is of clouds of shape {old.shape}: update it under jax.vmap")
+        if positions.shape != old.shape:
+            raise ValueError(f"this list is of positions of shape {old.shape}, got shape {positions.shape}")
+        if points_dtype(positions.dtype) != old.dtype:
+            raise ValueError(
+                f"this list is of positions of dtype {old.dtype}, got dtype {positions.dtype}: make it of "
+                f"such ones, or pass positions.astype({str(old.dtype)!r})"
+            )
+        positions = as_points(positions)
+        if cell is None:
+            return self._points._replace(positions=positions)
+        if self.cell is None:
+            raise ValueError("this list has no cell: make it with one to update it by another")
+        has_clouds = self.batch is not None
+        cell = _cell_arguments.cell_vectors(cell, self.periodic, positions, has_clouds)
+        if cell.shape != self.cell.shape:
+            raise ValueError(f"this list has a cell of shape {self.cell.shape}, got shape {cell.shape}")
+        return self._points._replace(positions=positions, cell=cell)
+
+    def _rebuilt_in_a_program(self, points: _Points, is_kept) -> _Build:
+        """Return what is found at these points where the list is not kept, which the device decides."""
+        old = self._build
+
+        def rebuild() -> _Build:
+            found = _built(points, self._settings, self.max_edges)
+            new = found._replace(
+                needed=jnp.maximum(old.needed, found.needed), rebuilds=old.rebuilds + np.int32(1)
+            )
+            return jax.tree.map(partial(jnp.where, is_kept), old, new)
+
+        return lax.cond(_for_all_items(is_kept), lambda: old, rebuild)
+
+    # --- pytrees ------------------------------------------------------------------------------------------
+
+    def tree_flatten_with_keys(self):
+        """Return the arrays by their names, and the settings."""
+        names = "_points", "_turns", "_build"
+        return [(GetAttrKey(name), getattr(self, name)) for name in names], self._settings
+
+    @classmethod
+    def tree_unflatten(cls, settings, children):
+        """Put a list together again; its values may be anything, so nothing is checked."""
+        return cls._of(settings, *children)
+
+    @classmethod
+    def _of(cls, settings: _Settings, points: _Points, turns, build: _Build) -> "NeighborList":
+        neighbors = object.__new__(cls)
+        neighbors._settings = settings
+        neighbors._points = points
+        neighbors._turns = turns
+        neighbors._build = build
+        return neighbors
+
+
+# --- arguments ------------------------------------------------------------------------------------------
+
+
+def _length(value, name: str) -> float:
+    """Return a cutoff or a skin as a Python float."""
+    if is_traced(value):
+        raise TypeError(f"{name} must be a Python number, not traced: mark it as static")
+    length = _tree_arguments.real_number(value, name)
+    if not 0 <= length < math.inf:
+        raise ValueError(f"{name} must be at least 0 and finite, got {value}")
+    return length
+
+
+def _room_for(edge_count: int) -> int:
+    """Return room for as many edges and an eighth more: their number changes while points move."""
+    return _lengths.capacity(edge_count + edge_count // 8, EDGE_BYTES)
+
+
+# --- builds ---------------------------------------------------------------------------------------------
+
+
+def _reach(settings: _Settings, dtype) -> float:
+    """Return within which distance pairs are looked for: a little more than the cutoff and the skin.
+
+    Engines round distances, by less than that.
+    """
+    rounding = 64 * float(np.finfo(dtype).eps)
+    with np.errstate(over="ignore"):
+        return float(dtype.type((settings.cutoff + settings.skin) * (1 + rounding)))
+
+
+def _built(points: _Points, settings: _Settings, max_edges: int) -> _Build:
+    """Return what is found at these points; where they are concrete, with room for all of it."""
+    positions, cell, ids = without_slopes(points)
+    periodic: Any = True if cell is None else settings.periodic
+    tree = KDTree(positions, cell=cell, periodic=periodic, batch=ids, engine=settings.engine)
+    reach = _reach(settings, positions.dtype)
+    graph: Any = tree.radius_graph(reach, max_edges=max_edges)
+    if not is_traced(graph.count) and int(graph.count) > max_edges:
+        graph = tree.radius_graph(reach, max_edges=_room_for(int(graph.count)))
+    pairs = _Pairs(graph.receivers, graph.senders, None if cell is None else graph.shifts, graph.count)
+    with eagerly_unless_traced(graph.count):
+        return _Build(
+            _Points(positions, cell, ids), pairs, graph.count, jnp.zeros_like(graph.count, np.int32)
+        )
+
+
+@compiled
+def _no_turns(positions):
+    return jnp.zeros_like(positions, dtype=np.int32)
+
+
+# --- motion ---------------------------------------------------------------------------------------------
+
+
+class _Motion(NamedTuple):
+    """How points have moved since a build."""
+
+    is_kept: Any  # () whether every pair within the cutoff is among those that were found
+    turns: Any  # (n, m) int32, how often each has gone around the cell, None without a cell
+
+
+@partial(compiled, static_argnames="settings")
+def _motion(built: _Points, now: _Points, *, settings: _Settings) -> _Motion:
+    """Return how points have moved; `NeighborList` says why no pair is missed."""
+    with x64_on():
+        start = built.positions.astype(FLOAT64)
+        moved = now.positions.astype(FLOAT64)
+        steps = moved - start
+        strain = jnp.zeros(())
+        skewness = 1.0
+        turns = None
+        if built.cell is not None:
+            axes = np.flatnonzero(settings.periodic)
+            lattice = _Moving.of(built.cell[..., axes, :], now.cell[..., axes, :], built.ids)
+            steps, turns_of_axes = lattice.steps(start, moved)
+            turns = jnp.zeros(steps.shape, np.int32).at[:, axes].set(turns_of_axes)
+            strain, skewness = lattice.strain, lattice.skewness
+        precision = 8 * float(np.finfo(built.positions.dtype).eps)
+        cutoff, reach = settings.cutoff, settings.cutoff + settings.skin
+        extent = jnp.maximum(jnp.abs(start), jnp.abs(moved)).max(initial=0) + reach
+        rounding = ROUNDING * len(settings.periodic) * skewness * extent
+        allowed = (1 - strain) * reach * (1 - precision) - cutoff * (1 + precision) - rounding
+        lengths = jnp.sqrt((steps * steps).sum(axis=-1))
+        return _Motion((2 * lengths < allowed).all(), turns)
+
+
+class _Moving(NamedTuple):
+    """A lattice that was strained: its periodic vectors, and the points that move with it."""
+
+    vectors: Any  # (P, m) now, or (n, P, m) of the cloud of each point
+    inverse: Any  # (m, P) of those of the build: a right inverse
+    strain_of_space: Any  # (m, m) E of `NeighborList`
+    strain: Any  # () a bound of its norm, or (n,)
+    skewness: Any  # () how many times as long as their sum multiples of the vectors may be, or (n,)
+
+    @classmethod
+    def of(cls, built, now, ids) -> "_Moving":
+        """Return how a lattice was strained: its vectors (P, m) at the build and now, or those of clouds."""
+        built = built.astype(FLOAT64)
+        now = now.astype(FLOAT64)
+        inverse = right_inverse(built, jnp)
+        strain_of_space = product(inverse, (now - built)[..., None, :, :])
+        sizes = jnp.abs(strain_of_space)
+        strain = jnp.sqrt(sizes.sum(axis=-1).max(axis=-1) * sizes.sum(axis=-2).max(axis=-1))
+        lengths = jnp.sqrt((built * built).sum(axis=-1)) * jnp.sqrt((inverse * inverse).sum(axis=-2))
+        skewness = jnp.square(1 + lengths.sum(axis=-1))
+        lattice = cls(now, inverse, strain_of_space, strain, skewness)
+        if now.ndim == 2:
+            return lattice
+        cloud = jnp.clip(ids, 0, len(now) - 1)
+        return cls(*(array[cloud] for array in lattice))
+
+    def steps(self, start, moved) -> tuple:
+        """Return how far points have gone (n, m) from where the cell has carried them, and turns (n, P)."""
+        steps = moved - start - product(start, self.strain_of_space)
+        turns = jnp.round(product(steps, self.inverse))
+        is_countable = (jnp.abs(turns) < MOST_TURNS).all(axis=-1, keepdims=True)
+        steps = jnp.where(is_countable, steps - product(turns, self.vectors), jnp.nan)
+        return steps, jnp.where(is_countable, turns, 0).astype(np.int32)
+
+
+@custom_vmap
+def _for_all_items(flag):
+    """Return a flag, under `jax.vmap` whether it holds for all items: then `lax.cond` stays a choice."""
+    return flag
+
+
+@_for_all_items.def_vmap
+def _for_all_items_of_a_batch(axis_size, is_batched, flags):
+    return _for_all_items(flags.all(axis=0)), False
+
+
+# --- edges ----------------------------------------------------------------------------------------------
+
+
+@partial(compiled, static_argnames="cutoff")
+def _edges_within(points: _Points, turns, pairs: _Pairs, *, cutoff: float):
+    """Return the edges within a cutoff, in arrays as long as those of the pairs."""
+    n = len(points.positions)
+    dtype = points.positions.dtype
+    size = len(pairs.senders)
+    with x64_on():
+        is_pair = pairs.senders < n
+        if pairs.shifts is not None and n:
+            shifts = pairs.shifts - turns[jnp.minimum(pairs.senders, n - 1)]
+            shifts = shifts + turns[jnp.minimum(pairs.receivers, n - 1)]
+            pairs = pairs._replace(shifts=shifts)
+        distances = _distances_of(without_slopes(points), pairs)
+        is_edge = is_pair & (distances <= dtype.type(cutoff))
+        ends = jnp.cumsum(is_edge, dtype=np.int32)
+        places = jnp.where(is_edge, ends - 1, size)
+        index = jnp.full(size, size, np.int32).at[places].set(jnp.arange(size, dtype=np.int32), mode="drop")
+
+        def compacted(array, fill):
+            return array.at[index].get(mode="fill", fill_value=fill)
+
+        receivers = compacted(pairs.receivers, n)
+        senders = compacted(pairs.senders, n)
+        shifts = None if pairs.shifts is None else compacted(pairs.shifts, 0)
+        distances = compacted(distances, np.inf)
+        count = is_edge.sum().astype(pairs.count.dtype)
+        # Where pairs were left out nobody knows how many edges there are.
+        count = jnp.where(pairs.count > size, pairs.count, count)
+        edges = _Pairs(receivers, senders, shifts, count)
+    if n:
+        distances = _sloped(distances, points, edges)
+    if shifts is None:
+        return NeighborGraph(senders, receivers, distances, count)
+    return PeriodicNeighborGraph(senders, receivers, distances, count, shifts)
+
+
+def _distances_of(points: _Points, pairs: _Pairs):
+    """Return the distances (e,) of pairs in the dtype of the points, as a search rounds them.
+
+    Axis by axis, as XLA takes twice as long for vectors that lie one after the other.
+    """
+    dtype = points.positions.dtype
+    if not len(points.positions):
+        return jnp.full(len(pairs.senders), np.inf, dtype)
+    x, cell = _receivers_of(points, pairs)
+    senders = points.positions[jnp.minimum(pairs.senders, len(points.positions) - 1)]
+    coordinates = []
+    for axis in range(x.shape[1]):
+        coordinate = senders[:, axis].astype(FLOAT64) - x[:, axis].astype(FLOAT64)
+        if cell is not None:
+            along = cell[..., axis].astype(FLOAT64)
+            steps = rounded(pairs.shifts.astype(FLOAT64) * along)
+            coordinate = coordinate + sum_in_order(steps, axis=-1)
+        coordinates.append(coordinate)
+    if dtype == np.float32:  # whose squares neither vanish nor overflow in float64
+        squares = [rounded(coordinate * coordinate) for coordinate in coordinates]
+        return root(functools.reduce(jnp.add, squares)).astype(dtype)
+    return lengths_of(jnp.stack(coordinates, axis=-1), 2.0)
+
+
+@compiled
+def _edge_vectors(points: _Points, pairs: _Pairs):
+    """Return the vectors of edges (e, m) in the dtype of the points."""
+    with x64_on():
+        return _vectors_of(points, pairs).astype(points.positions.dtype)
+
+
+def _vectors_of(points: _Points, pairs: _Pairs):
+    """Return the vectors from receivers to senders (e, m), float64; 0 where there is none."""
+    if not len(points.positions):
+        return jnp.zeros((len(pairs.senders), points.positions.shape[1]))
+    x, cell = _receivers_of(points, pairs)
+    return vectors_to(points.positions, x, cell, _images_of(pairs))[:, 0]
+
+
+def _sloped(distances, points: _Points, edges: _Pairs):
+    """Return the distances (e,) of edges as a function of the points and the cell."""
+    x, cell = _receivers_of(points, edges)
+    return with_image_slopes(distances[:, None], points.positions, x, cell, _images_of(edges), 2.0)[:, 0]
+
+
+def _receivers_of(points: _Points, pairs: _Pairs) -> tuple:
+    """Return where the receivers are (e, m), and the cell of each, or of all."""
+    rows = jnp.minimum(pairs.receivers, len(points.positions) - 1)
+    cell = points.cell
+    if cell is not None and cell.ndim == 3:
+        cell = cell[jnp.clip(points.ids[rows], 0, len(cell) - 1)]
+    return points.positions[rows], cell
+
+
+def _images_of(pairs: _Pairs) -> ImageRows:
+    """Return the senders as the one image that each receiver is measured to."""
+    return ImageRows(pairs.senders[:, None], None if pairs.shifts is None else pairs.shifts[:, None])
