@@ -27,7 +27,7 @@ from jaxapi.spatial._engines._cuda import _build, _compile, _every, _launch, _ne
 from jaxapi.spatial._engines._cuda._launch import Kernel
 from jaxapi.spatial._tree._build import flat, tree_size
 from jaxapi.spatial._tree._metric import Measure, TreeMetric
-from jaxapi.spatial._tree._queries import Limits, Relation, own_queries
+from jaxapi.spatial._tree._queries import Limits, Relation, Written, own_queries
 
 NEIGHBOURS = {"counts": 4, "counts50": 50, "fill": 4, "fill50": 50}
 
@@ -178,7 +178,8 @@ def within(tree, x, neighbours, volume=1.0, then=("fill",)):
         own = own_queries(tree, radius[0], metric.p)
         counts = _radius.count(tree, own, metric, relation=Relation.LATER)
         offsets = jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(counts)])
-        _radius.fill_pairs(tree, own, offsets, metric, size=int(offsets[-1]))
+        static = {"size": int(offsets[-1]), "relation": Relation.LATER, "written": Written.PAIRS}
+        _radius.fill(tree, own, offsets, metric, **static)
 
 
 def nasty(n, m, dtype, seed):

@@ -8,7 +8,6 @@ loops and conditions, and functions with a derivative rule of their own, stay as
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,11 +18,12 @@ from jax import lax
 
 from . import _parts
 from ._dtypes import converted, x64_for
-from ._internals import ClosedJaxpr, Jaxpr, Literal, as_weak, jaxpr_as_fun
+from ._internals import as_weak
+from ._jaxprs import evaluated
 from ._quotients import quotient, root, root_of_norm
 from ._typing import Array
 
-__all__ = ["as_they_are", "exact", "exact_norm", "exact_statements", "transposable"]
+__all__ = ["exact", "exact_norm", "exact_statements", "transposable"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,30 +80,18 @@ def _with_rules(function: Callable[P, R], rules: Rules) -> Callable[P, R]:
             return function(*args, **kwargs)
 
         arrays = [leaves[i] for i in positions]
-        closed, result = jax.make_jaxpr(of_arrays, return_shape=True)(*arrays)
-        outputs = _evaluate(closed.jaxpr, closed.consts, arrays, rules)
+        program, result = jax.make_jaxpr(of_arrays, return_shape=True)(*arrays)
+        outputs = _evaluate(program, arrays, rules)
         return jax.tree.unflatten(jax.tree.structure(result), outputs)
 
     return call
 
 
-def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], rules: Rules) -> list[Any]:
+def _evaluate(program: Any, arguments: Sequence[Any], rules: Rules) -> list[Any]:
     """Compute what a program does, with exact quotients and roots."""
-    values = dict(zip(jaxpr.constvars, constants, strict=True))
-    values.update(zip(jaxpr.invars, arguments, strict=True))
-
-    def value_of(variable: Any) -> Any:
-        return variable.val if isinstance(variable, Literal) else values[variable]
-
-    is_to_change = functools.partial(_is_changed, rules)
-    for is_changed, equations in itertools.groupby(jaxpr.eqns, is_to_change):
-        if not is_changed:
-            values.update(as_they_are(jaxpr, list(equations), values))
-            continue
-        for equation in equations:
-            results = _changed(equation, [value_of(variable) for variable in equation.invars], rules)
-            values.update(zip(equation.outvars, results, strict=True))
-    return [value_of(variable) for variable in jaxpr.outvars]
+    return evaluated(
+        program, arguments, functools.partial(_is_changed, rules), functools.partial(_changed, rules)
+    )
 
 
 def _is_changed(rules: Rules, equation: Any) -> bool:
@@ -126,7 +114,7 @@ def _is_changed(rules: Rules, equation: Any) -> bool:
     return name != "rem" and jnp.issubdtype(dtype, jnp.inexact if name == "pad" else jnp.floating)
 
 
-def _changed(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
+def _changed(rules: Rules, equation: Any, operands: list[Any]) -> Sequence[Any]:
     """Return what an equation computes, rounded."""
     if equation.primitive.name in _CALLS:
         return _called(equation, operands, rules)
@@ -147,10 +135,10 @@ def _called(equation: Any, operands: list[Any], rules: Rules) -> Sequence[Any]:
     in_shardings = equation.params["in_shardings"]
     out_shardings = equation.params["out_shardings"]
     if not any(isinstance(x, jax.sharding.Sharding) for x in (*in_shardings, *out_shardings)):
-        return _evaluate(inner.jaxpr, inner.consts, operands, rules)
+        return _evaluate(inner, operands, rules)
 
     def call(*arrays: Any) -> Any:
-        return tuple(_evaluate(inner.jaxpr, inner.consts, arrays, rules))
+        return tuple(_evaluate(inner, arrays, rules))
 
     return jax.jit(call, in_shardings=in_shardings, out_shardings=out_shardings)(*operands)
 
@@ -238,23 +226,3 @@ _norms_root = jax.jit(root_of_norm)
 def _as_array(x: Any, dtype: np.dtype) -> Array:
     """Return an operand as an array; a literal is none."""
     return x if isinstance(x, jax.Array) else jnp.asarray(x, dtype)
-
-
-def as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the values of what equations compute that are not changed; they are a program of their own."""
-    results = [variable for equation in equations for variable in equation.outvars]
-    operands = {
-        variable: None
-        for equation in equations
-        for variable in equation.invars
-        if not isinstance(variable, Literal)
-    }
-    inputs = [variable for variable in operands if variable in values]
-    alone = jaxpr.replace(
-        constvars=[],
-        invars=inputs,
-        outvars=results,
-        eqns=equations,
-        effects=frozenset().union(*(equation.effects for equation in equations)),
-    )
-    return dict(zip(results, jaxpr_as_fun(ClosedJaxpr(alone, []))(*(values[x] for x in inputs)), strict=True))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from .._core._internals import program_in
+from .._core._jaxprs import programs_in
 
 __all__ = ["fit_integer", "fits_any_dtype", "integer_promotions"]
 
@@ -82,15 +82,10 @@ def _inner_variables(equation: Any, position: int) -> Iterator[tuple[Any, Any]]:
     if "cond_nconsts" in equation.params:
         yield from _variables_in_while_loop(equation.params, position)
         return
-    for parameter in equation.params.values():
-        for item in parameter if isinstance(parameter, (tuple, list)) else (parameter,):
-            program = program_in(item)
-            if program is None:
-                continue
-            inner = getattr(program, "jaxpr", program)
-            shift = len(equation.invars) - len(inner.invars)  # a branch of `cond` does not take the index
-            if 0 <= shift <= position:
-                yield inner, inner.invars[position - shift]
+    for inner in programs_in(equation):
+        shift = len(equation.invars) - len(inner.invars)  # a branch of `cond` does not take the index
+        if 0 <= shift <= position:
+            yield inner, inner.invars[position - shift]
 
 
 def _variables_in_while_loop(params: Any, position: int) -> Iterator[tuple[Any, Any]]:

@@ -51,7 +51,7 @@ from .._core._constants import positions as positions_of
 from .._core._constants import repeated
 from .._core._devices import default_device
 from .._core._dtypes import WIDE, default_dtype, x64_as, x64_mode
-from .._core._internals import program_in
+from .._core._jaxprs import opened, programs_in
 from .._core._programs import eagerly, in_a_trace, is_jax_array, is_traced
 from . import _host_way as host_way
 from ._batch_programs import WORTH_A_PROGRAM, Lines, Numbers, Operand, Run
@@ -412,12 +412,9 @@ class LineProgram:
 
 
 def _has_products(jaxpr: Any) -> bool:
-    """Whether a program multiplies matrices."""
-    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
-        if equation.primitive.name == "dot_general":
-            return True
-        inner_programs = map(program_in, equation.params.values())
-        if any(program is not None and _has_products(program) for program in inner_programs):
+    """Whether a program multiplies matrices, in some of its ways."""
+    for equation in opened(jaxpr).eqns:
+        if equation.primitive.name == "dot_general" or any(map(_has_products, programs_in(equation))):
             return True
     return False
 

@@ -11,8 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 __all__ = [
+    "AllNeighbors",
     "Answer",
     "ChosenNeighbors",
+    "Columns",
     "FoundNeighbors",
     "NeighborEdges",
     "OnlyNearest",
@@ -50,10 +52,18 @@ class OnlyNearest(Answer):
 
 
 @dataclass(frozen=True)
-class ChosenNeighbors(Answer):
-    """Distances and rows (q, c) of some of the neighbors, -1 for a missing one; None: of all."""
+class AllNeighbors(Answer):
+    """Distances and rows (q, k) of all neighbors."""
 
-    columns: tuple[int, ...] | None
+    def of(self, found: FoundNeighbors, xp=jnp) -> tuple:
+        return found.distances, found.rows
+
+
+@dataclass(frozen=True)
+class ChosenNeighbors(Answer):
+    """Distances and rows (q, c) of some of the neighbors, -1 for a missing one."""
+
+    columns: tuple[int, ...]
 
     def of(self, found: FoundNeighbors, xp=jnp) -> tuple:
         return pick_columns(found.distances, found.rows, found.n, self.columns, xp)
@@ -82,6 +92,37 @@ class NeighborEdges(Answer):
         if not self.loop:
             distances, rows = _without_itself(distances, rows, xp)
         return _edges(found._replace(distances=distances, rows=rows), xp)
+
+
+class Columns(NamedTuple):
+    """Which neighbors a search for the nearest asks for."""
+
+    k: int  # the last of them
+    chosen: tuple[int, ...] | None  # those asked for one by one; None: all of the k
+    shape: tuple[int, ...]  # of the answer for one query
+
+    def among(self, n: int) -> tuple[int, ...] | None:
+        """Return which of the neighbors among n points make the answer, -1 for a missing one; None: all."""
+        if self.chosen is None and self.k <= n:
+            return None
+        columns = range(1, self.k + 1) if self.chosen is None else self.chosen
+        return tuple(column - 1 if column <= n else -1 for column in columns)
+
+    def found_among(self, n: int) -> int:
+        """Return how many neighbors are searched for among n points: no more than these, at least one."""
+        return max(min(self.k, n), 1)
+
+    def answer(self, n: int) -> Answer:
+        """Return what a search among n points is to return."""
+        if not self.shape:
+            return ONLY_NEAREST
+        columns = self.among(n)
+        if columns is None:
+            return AllNeighbors(self.k)
+        return ChosenNeighbors(self.found_among(n), columns)
+
+
+ONLY_NEAREST = OnlyNearest(1)
 
 
 def pick_columns(distances, rows, n, columns, xp=jnp):

@@ -479,9 +479,6 @@ class KDTree:
         columns = _tree_arguments.neighbor_columns(k)  # first, as in SciPy, whose tests ask for its error
         cloud = self._cloud
         x = _tree_arguments.query_array(x, cloud.points)
-        m = cloud.m
-        if x.shape[-1:] != (m,):
-            _tree_arguments.check_vectors(x, m)
         bound = distance_upper_bound
         if type(bound) is not float or bound != np.inf:
             bound = _tree_arguments.scalar(bound, "distance_upper_bound")
@@ -500,16 +497,15 @@ class KDTree:
             ids = self._query_ids(batch, x.shape[:-1])
         if return_shifts:
             self._check_has_shifts()
-        if has_open_shape(x.shape):
+        traced = any_traced(x, bound, eps, ids)
+        if traced and has_open_shape(x.shape):
             return self._query_of_open_shape(x, k, eps, p, bound)
 
         search = cloud.search(p, result_dtype(cloud.points, x), eps=eps, workers=workers)
         if type(bound) is not float or bound < np.inf:
             bound = _tree_arguments.rounded(bound, search.dtype)
-        shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), m)), shape, ids)
-        values = x, bound, eps, ids
-        searcher = searcher_for(cloud, Request(values, search, len(queries.x), k=columns.k))
+        queries = Queries.of(x, ids)
+        searcher = searcher_for(cloud, Request(traced, search, len(queries.x), k=columns.k))
 
         if order == "tree":
             return self._nearest_in_tree_order(searcher, queries, columns, bound, search)
@@ -662,8 +658,7 @@ class KDTree:
             search_block = partial(self._portable().query_radius, fill_value=fill_value, **static)
             return in_blocks(search_block, x, self._open_radii(r, x))
         r, search = self._around(x, r, p)
-        shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), self._cloud.m)), shape, ids)
+        queries = Queries.of(x, ids)
         values = x, r, ids
         if max_neighbors is None:
             remedy = "pass max_neighbors for arrays of fixed shape"
@@ -671,7 +666,8 @@ class KDTree:
             neighbors = concrete_searcher_for(self._cloud, search).csr(queries, r, search, sort)
         else:
             size = _tree_arguments.capacity(max_neighbors, "max_neighbors")
-            searcher = searcher_for(self._cloud, Request(values, search, len(queries.x), max_neighbors=size))
+            request = Request(any_traced(*values), search, len(queries.x), max_neighbors=size)
+            searcher = searcher_for(self._cloud, request)
             neighbors = filled(searcher.fixed(queries, r, search, size), fill_value)
         return neighbors if return_distance else neighbors._replace(distances=None)
 
@@ -772,14 +768,14 @@ class KDTree:
             search_block = partial(self._portable().query_ball_point, p=p, return_length=True)
             return in_blocks(search_block, x, self._open_radii(r, x))
         r, search = self._around(x, r, p, eps, workers)
-        shape = x.shape[:-1]
-        queries = Queries(in_rows(x, (math.prod(shape), self._cloud.m)), shape, ids)
+        queries = Queries.of(x, ids)
         values = x, r, eps, ids
         if return_length:
-            searcher = searcher_for(self._cloud, Request(values, search, len(queries.x)))
+            searcher = searcher_for(self._cloud, Request(any_traced(*values), search, len(queries.x)))
             return searcher.counts(queries, r, search)
         remedy = "use query_radius(x, r, max_neighbors=...)"
         reject_traced(self._cloud.is_traced_with(*values), "query_ball_point", remedy)
+        shape = queries.shape
         in_order = bool(shape) if return_sorted is None else return_sorted
         lists = concrete_searcher_for(self._cloud, search).lists(queries, r, search, in_order)
         if not shape:
@@ -819,7 +815,6 @@ class KDTree:
 
     def _around(self, x, r, p, eps=0.0, workers=None):
         """Check queries, radii and p; return the radii (q,) and the search."""
-        _tree_arguments.check_vectors(x, self._cloud.m)
         batch = x.shape[:-1]
         dtype = result_dtype(self._cloud.points, x)
         search = self._cloud.search(_tree_arguments.norm_order(p), dtype, eps=eps, workers=workers)
@@ -916,7 +911,8 @@ class KDTree:
         if type(bound) is float and bound < 0:
             raise ValueError(f"distance_upper_bound must be at least 0, got {bound}")
         bound = _tree_arguments.rounded(bound, search.dtype)
-        searcher = searcher_for(self._cloud, Request((bound,), search, self._cloud.row_count, k=columns.k))
+        request = Request(is_traced(bound), search, self._cloud.row_count, k=columns.k)
+        searcher = searcher_for(self._cloud, request)
         nearest = searcher.kneighbors(columns, bound, search)
         if return_shifts:
             return nearest.distances, nearest.rows, nearest.shifts
@@ -969,7 +965,7 @@ class KDTree:
         k = _tree_arguments.capacity(k, "k")
         search = self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype)
         columns = _tree_arguments.neighbor_columns(range(1, k + 1) if loop else k + 1)
-        searcher = searcher_for(self._cloud, Request((), search, self._cloud.row_count, k=columns.k))
+        searcher = searcher_for(self._cloud, Request(False, search, self._cloud.row_count, k=columns.k))
         return filled(searcher.knn_graph(columns, search, loop), fill_value)
 
     def radius_graph(
@@ -1033,7 +1029,7 @@ class KDTree:
         relation = Relation.ANY if loop else Relation.OTHER
         if max_edges is not None:
             size = _tree_arguments.capacity(max_edges, "max_edges")
-            searcher = searcher_for(self._cloud, Request((r,), search, self._cloud.row_count))
+            searcher = searcher_for(self._cloud, Request(is_traced(r), search, self._cloud.row_count))
             return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
         if not self._cloud.is_traced_with(r):
             return concrete_searcher_for(self._cloud, search).edges(r, search, relation)
@@ -1096,13 +1092,13 @@ class KDTree:
         [[-1.0], [1.0]]
         """
         x = _tree_arguments.query_array(x, self._cloud.points)
-        _tree_arguments.check_vectors(x, self._cloud.m)
         rows = _tree_arguments.row_numbers(indices, x.shape[:-1])
         if self._cloud.has_images or shifts is not None:
             shifts = _cell_arguments.image_shifts(shifts, rows, self._cloud.m, self._cloud.cell is not None)
         search = self._cloud.search(2.0, result_dtype(self._cloud.points, x))
         _tree_arguments.check_rows(rows, self.n if type(self.n) is int else self._cloud.row_count)
-        return searcher_for(self._cloud, Request((x, rows, shifts))).displacements(x, rows, shifts, search)
+        request = Request(any_traced(x, rows, shifts))
+        return searcher_for(self._cloud, request).displacements(x, rows, shifts, search)
 
     # --- pairs ------------------------------------------------------------------------------------------
 
@@ -1181,7 +1177,7 @@ class KDTree:
         output_type = _tree_arguments.one_of(output_type, ("set", "ndarray"))
         if max_pairs is not None:
             size = _tree_arguments.capacity(max_pairs, "max_pairs")
-            searcher = searcher_for(self._cloud, Request((r,), search, self._cloud.row_count))
+            searcher = searcher_for(self._cloud, Request(is_traced(r), search, self._cloud.row_count))
             return filled(searcher.fixed_pairs(r, search, size), fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
         reject_traced(self._cloud.is_traced_with(r, eps), "query_pairs", remedy)
@@ -1427,7 +1423,7 @@ class KDTree:
             # Copies, as SciPy takes no arrays that cannot be written to.
             pair_weights = PairWeights(*(np.array(array, np.float64) for array in pair_weights))
         self._check_clouds_with(other, "count_neighbors")
-        request = Request((radii, *pair_weights), search, other._cloud.row_count * radii.size)
+        request = Request(any_traced(radii, *pair_weights), search, other._cloud.row_count * radii.size)
         searcher, other_searcher = searchers_for(self._cloud, other._cloud, request)
         if other._cloud.layout is not None and self._cloud.layout is None:
             searcher, other_searcher = other_searcher, searcher
@@ -1511,7 +1507,8 @@ class KDTree:
         """
         search = self._cloud.search(_tree_arguments.norm_order(p), self._cloud.points.dtype)
         radius = _tree_arguments.one_radius(r, search.dtype)
-        return Components(*clusterer_for(self._cloud, Request((radius,), search)).components(radius, search))
+        clusterer = clusterer_for(self._cloud, Request(is_traced(radius), search))
+        return Components(*clusterer.components(radius, search))
 
     def dbscan(
         self,
@@ -1580,7 +1577,7 @@ class KDTree:
                 raise ValueError(f"sample_weight must be of shape ({n},), got {weights.shape}")
             if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
                 raise ValueError("sample_weight must not be nan")
-        clusterer = clusterer_for(self._cloud, Request((radius, weights), search))
+        clusterer = clusterer_for(self._cloud, Request(any_traced(radius, weights), search))
         return DensityClusters(*clusterer.dbscan(radius, weights, search, min_samples))
 
     def minimum_spanning_tree(self, *, min_samples: int | None = None, p: float = 2.0) -> SpanningTree:
@@ -1627,7 +1624,7 @@ class KDTree:
         """
         search = self._clustered("minimum_spanning_tree", p)
         min_samples = 1 if min_samples is None else self._neighbor_count(min_samples, "min_samples")
-        rows, distances, measured = tree_clusterer_for(self._cloud, Request((), search)).spanning_tree(
+        rows, distances, measured = tree_clusterer_for(self._cloud, Request(False, search)).spanning_tree(
             search, min_samples
         )
         if len(rows) and self._cloud.is_traced_with():
@@ -1712,7 +1709,7 @@ class KDTree:
             raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
         selection = Selection(size, method, epsilon or None, bool(allow_single_cluster))
         return StableClusters(
-            *tree_clusterer_for(self._cloud, Request((), search)).hdbscan(
+            *tree_clusterer_for(self._cloud, Request(False, search)).hdbscan(
                 search, neighbor_count, alpha, selection
             )
         )

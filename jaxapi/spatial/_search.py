@@ -8,10 +8,10 @@ import numpy as np
 
 from .._core._dtypes import x64_mode
 from .._core._typing import Array
+from ._arrays import in_rows
 from ._engines._protocol import Engine
 
 __all__ = [
-    "Columns",
     "PairWeights",
     "Queries",
     "Request",
@@ -52,7 +52,7 @@ class Search(NamedTuple):
 class Request(NamedTuple):
     """What decides who searches, besides the points: what is asked for, and of how many queries."""
 
-    values: tuple[Any, ...] = ()  # that the search depends on; they may be traced
+    traced: bool = False  # whether a value is that the search depends on
     search: Search | None = None
     query_count: int = 0
     k: int = 0  # how many of the nearest; 0: those within a radius
@@ -66,26 +66,13 @@ class Queries(NamedTuple):
     shape: tuple[int, ...]  # of the results for each of them, as the user gave the queries: q in all
     ids: Any = None  # (q,) the cloud that each searches, in a tree of clouds
 
-
-class Columns(NamedTuple):
-    """Which neighbors a search for the nearest asks for."""
-
-    k: int  # the last of them
-    chosen: tuple[int, ...] | None  # those asked for one by one; None: all of the k
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the answer for one query."""
-        if self.chosen is None:
-            return () if self.k == 1 else (self.k,)
-        return (len(self.chosen),)
-
-    def among(self, n: int) -> tuple[int, ...] | None:
-        """Return which of the ``min(k, n)`` neighbors make the answer, -1 for a missing one; None: all."""
-        if self.chosen is None and self.k <= n:
-            return None
-        columns = range(1, self.k + 1) if self.chosen is None else self.chosen
-        return tuple(column - 1 if column <= n else -1 for column in columns)
+    @classmethod
+    def of(cls, x, ids) -> "Queries":
+        """Return queries (..., m) in rows."""
+        shape = x.shape[:-1]
+        if x.ndim != 2:
+            x = in_rows(x, (math.prod(shape), *(x.shape[-1:] or (1,))))
+        return cls(x, shape, ids)
 
 
 class PairWeights(NamedTuple):

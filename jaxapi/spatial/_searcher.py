@@ -11,7 +11,7 @@ import numpy as np
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, eagerly_unless_traced
 from .._core._typing import Array
-from ._answers import Answer, ChosenNeighbors, NeighborEdges, OnlyNearest, OtherNeighbors
+from ._answers import Answer, Columns, NeighborEdges, OtherNeighbors
 from ._arrays import as_dtype
 from ._engines._protocol import Engine
 from ._results import (
@@ -25,7 +25,7 @@ from ._results import (
     PeriodicNeighbors,
     PeriodicPairs,
 )
-from ._search import Columns, PairWeights, Queries, Search, sums_dtype
+from ._search import PairWeights, Queries, Search, sums_dtype
 from ._tree._queries import Relation
 from ._tree._slopes import displacements_to, with_slopes
 from ._tree._tree import Tree
@@ -39,7 +39,6 @@ __all__ = [
     "pairs_of",
 ]
 
-ONLY_NEAREST = OnlyNearest(1)
 Graph: TypeAlias = NeighborGraph | PeriodicNeighborGraph
 AtMost: TypeAlias = FixedNeighbors | PeriodicFixedNeighbors
 Pairs: TypeAlias = FixedPairs | PeriodicPairs
@@ -154,19 +153,17 @@ class LocalSearcher(Searcher):
 
     def nearest(self, queries: Queries, columns: Columns, bound, search: Search) -> NearestNeighbors:
         x = queries.x
-        columns_shape = columns.shape
-        shape = queries.shape + columns_shape
+        shape = queries.shape + columns.shape
         results = (shape, search.dtype), (shape, search.index_dtype)
-        answer: Answer = ONLY_NEAREST
-        if columns_shape:
-            answer = ChosenNeighbors(self._neighbor_count(columns), columns.among(len(self.data)))
+        answer = columns.answer(len(self.data))
         distances, rows = self._nearest_columns(x, bound, search, results, answer)
         return NearestNeighbors(self._sloped(distances, x, rows, search), rows)
 
     def kneighbors(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
         shape = len(self.data), columns.k - 1
         results = (shape, search.dtype), (shape, search.index_dtype)
-        answer = OtherNeighbors(self._neighbor_count(columns), columns.among(len(self.data)))
+        n = len(self.data)
+        answer = OtherNeighbors(columns.found_among(n), columns.among(n))
         distances, rows = self._nearest_columns(self.data, bound, search, results, answer)
         return NearestNeighbors(self._sloped(distances, self.data, rows, search), rows)
 
@@ -175,14 +172,11 @@ class LocalSearcher(Searcher):
         shape = (len(self.data) * edges_per_point,)
         rows = shape, search.index_dtype
         results = rows, rows, (shape, search.dtype), ((), search.index_dtype)
-        answer = NeighborEdges(self._neighbor_count(columns), columns.among(len(self.data)), loop)
+        n = len(self.data)
+        answer = NeighborEdges(columns.found_among(n), columns.among(n), loop)
         edges = self._nearest_columns(self.data, np.inf, search, results, answer)
         senders, receivers, distances, count = edges
         return NeighborGraph(senders, receivers, self._sloped(distances, self.data, senders, search), count)
-
-    def _neighbor_count(self, columns: Columns) -> int:
-        """Return how many neighbors are searched for: no more than there are points, at least one."""
-        return max(min(columns.k, len(self.data)), 1)
 
     def fixed(self, queries: Queries, r, search: Search, max_neighbors: int) -> FixedNeighbors:
         shape = (*queries.shape, max_neighbors)

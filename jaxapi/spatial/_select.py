@@ -69,11 +69,10 @@ ANY_REQUEST = Request()
 def searcher_for(cloud: Cloud, request: Request = ANY_REQUEST) -> Searcher:
     """Return what searches the points of a tree."""
     p = 2.0 if request.search is None else request.search.p
-    asks_for_traced = any_traced(*request.values)
     kept = cloud.kept_searcher  # of a cloud that is not traced
-    if kept is not None and not asks_for_traced and (has_powers(p) or cloud.has_images):
+    if kept is not None and not request.traced and (has_powers(p) or cloud.has_images):
         return kept
-    traced = asks_for_traced or cloud.is_traced_with()
+    traced = request.traced or cloud.is_traced_with()
     if cloud.layout is not None:
         on_mesh = mesh_searcher(cloud)
         if not traced:
@@ -81,8 +80,7 @@ def searcher_for(cloud: Cloud, request: Request = ANY_REQUEST) -> Searcher:
         return on_mesh
     if cloud.has_images:
         return _images_of(cloud, traced)
-    pair_count = cloud.row_count * request.query_count
-    searcher = _new_searcher(cloud, _class_for(cloud, request, pair_count, traced), traced)
+    searcher = _new_searcher(cloud, _class_for(cloud, request, traced), traced)
     # It is kept unless it was chosen for this one search: in many dimensions by the number of distances,
     # and with a high p because powers of distances are no numbers.
     serves_again = not traced and has_powers(p) and cloud.m < FLAT_FROM
@@ -93,7 +91,7 @@ def searcher_for(cloud: Cloud, request: Request = ANY_REQUEST) -> Searcher:
 
 def concrete_searcher_for(cloud: Cloud, search: Search) -> ConcreteSearcher:
     """Return what searches a tree outside of transformations."""
-    searcher = searcher_for(cloud, Request((), search))
+    searcher = searcher_for(cloud, Request(False, search))
     assert isinstance(searcher, ConcreteSearcher)
     return searcher
 
@@ -101,15 +99,13 @@ def concrete_searcher_for(cloud: Cloud, search: Search) -> ConcreteSearcher:
 def searchers_for(cloud: Cloud, other: Cloud, request: Request) -> tuple[Searcher, Searcher]:
     """Return what searches a tree and another, whose images are brought into the box of the first."""
     boxsize = cloud.periodic_boxsize
-    values = other.points, other.given_count, other.ids, *request.values
-    traced = cloud.is_traced_with(*values)
+    traced = request.traced or cloud.is_traced_with(other.points, other.given_count, other.ids)
     if cloud.has_images or other.has_images:
         return _images_of(cloud, traced), _images_of(other, other.is_traced_with())
     if cloud.layout is not None or other.layout is not None:
         inside = _inside(other, boxsize, any_traced(boxsize, other.points, other.given_count))
         return searcher_for(cloud), searcher_for(inside)
-    pair_count = cloud.row_count * request.query_count
-    searcher_class = _class_for(cloud, request, pair_count, traced)
+    searcher_class = _class_for(cloud, request, traced)
     searcher = _new_searcher(cloud, searcher_class, traced)
     if other is cloud:
         return searcher, searcher
@@ -120,7 +116,7 @@ def concrete_searchers_for(
     cloud: Cloud, other: Cloud, search: Search
 ) -> tuple[ConcreteSearcher, ConcreteSearcher]:
     """Return what searches a tree and another outside of transformations."""
-    searcher, other_searcher = searchers_for(cloud, other, Request((), search))
+    searcher, other_searcher = searchers_for(cloud, other, Request(False, search))
     assert isinstance(searcher, ConcreteSearcher)
     assert isinstance(other_searcher, ConcreteSearcher)
     return searcher, other_searcher
@@ -131,14 +127,14 @@ def clusterer_for(cloud: Cloud, request: Request) -> RadiusClusterer:
     if cloud.layout is not None:
         return mesh_searcher(cloud)
     if cloud.has_images:
-        return _images_of(cloud, cloud.is_traced_with(*request.values))
+        return _images_of(cloud, request.traced or cloud.is_traced_with())
     return tree_clusterer_for(cloud, request)
 
 
 def tree_clusterer_for(cloud: Cloud, request: Request) -> Clusterer:
     """Return who clusters points without images on one device."""
-    traced = cloud.is_traced_with(*request.values)
-    searcher_class = _class_for(cloud, Request((), request.search), 0, traced)
+    traced = request.traced or cloud.is_traced_with()
+    searcher_class = _class_for(cloud, Request(False, request.search), traced)
     by_scipy = not issubclass(searcher_class, TreeSearcher)
     return Clusterer(cloud, cloud.engine(traced), by_scipy)
 
@@ -156,7 +152,7 @@ def searches_own_tree(cloud: Cloud) -> bool:
     """Tell whether our own structure is what searches a tree, unless a request changes it."""
     if cloud.layout is not None:
         return False
-    return issubclass(_class_for(cloud, ANY_REQUEST, 0, cloud.is_traced_with()), TreeSearcher)
+    return issubclass(_class_for(cloud, ANY_REQUEST, cloud.is_traced_with()), TreeSearcher)
 
 
 def portable(cloud: Cloud) -> Cloud:
@@ -170,7 +166,7 @@ def portable(cloud: Cloud) -> Cloud:
     return exported
 
 
-def _class_for(cloud: Cloud, request: Request, pair_count: int, traced: bool) -> type[Searcher]:
+def _class_for(cloud: Cloud, request: Request, traced: bool) -> type[Searcher]:
     """Return the class that searches points on one device, without images.
 
     SciPy takes far longer for uniform points in many dimensions than every distance by matrix products, and
@@ -179,6 +175,7 @@ def _class_for(cloud: Cloud, request: Request, pair_count: int, traced: bool) ->
     """
     search = request.search
     m = cloud.m
+    pair_count = cloud.row_count * request.query_count
     can_scipy = search is None or has_powers(search.p)
     of_tree: type[Searcher] = TracedSearcher if traced else DeviceSearcher
     of_scipy: type[Searcher] = CallbackSearcher if traced else HostSearcher
@@ -246,16 +243,21 @@ def _without_box(cloud: Cloud, points) -> Cloud:
 
 def _images_of(cloud: Cloud, traced: bool) -> "ImageSearcher":
     """Return what searches the images of the points; of any points, too."""
+    from ._cells._host_searcher import HostImageSearcher
+    from ._cells._program_searcher import ProgramImageSearcher
     from ._cells._searcher import ImageSearcher
 
     if isinstance(cloud.kept_searcher, ImageSearcher) and not traced:
         return cloud.kept_searcher
     cloud.search(2.0, cloud.points.dtype)  # which refuses clouds of several axes
-    by_engine = issubclass(_class_for(cloud, ANY_REQUEST, 0, traced), TreeSearcher)
+    by_engine = len(cloud.points) > 0 and issubclass(_class_for(cloud, ANY_REQUEST, traced), TreeSearcher)
     points = ImagePoints(cloud.points, cloud.n, cloud.cell, cloud.ids)
-    searcher = ImageSearcher(
-        points, cloud.periodic, cloud.engine(traced) if by_engine else None, cloud.options
-    )
+    searcher: ImageSearcher
+    if by_engine or traced:
+        engine = cloud.engine(traced) if by_engine else None
+        searcher = ProgramImageSearcher(points, cloud.periodic, cloud.options, engine)
+    else:
+        searcher = HostImageSearcher(points, cloud.periodic, cloud.options)
     if cloud.has_images and not traced:
         cloud.kept_searcher = searcher
     return searcher

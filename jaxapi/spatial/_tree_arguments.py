@@ -19,10 +19,10 @@ from .._core._programs import any_traced, is_traced
 from .._core._typing import Array
 from .._interop import as_array
 from .._interop._numbers import leaf_types, refuse_masked
+from ._answers import Columns
 from ._arrays import is_on_host, points_dtype
-from ._search import Columns
 
-__all__ = ["boxsize_per_axis", "broadcast_shape", "capacity", "check_rows", "check_vectors", "counted_radii"]
+__all__ = ["boxsize_per_axis", "broadcast_shape", "capacity", "check_rows", "counted_radii"]
 __all__ += ["leaf_size", "neighbor_columns", "norm_order", "number_array", "numbers", "scalar"]
 __all__ += ["on_one_device", "one_of", "one_radius", "pair_weights", "periodic_boxsize", "query_array"]
 __all__ += ["radii_of", "real_array", "real_number", "rounded", "row_count", "row_numbers"]
@@ -104,10 +104,15 @@ def numbers(x) -> np.ndarray | Array:
 
 
 def query_array(x, data: Array) -> np.ndarray | Array:
-    """Return query points as an array; plain Python numbers take the dtype of the tree's `data`."""
-    if not hasattr(x, "dtype"):
-        return real_array(x).astype(data.dtype)
-    x = real_array(x)
+    """Return query points as an array of vectors as long as those of the tree's `data`.
+
+    Plain Python numbers take their dtype.
+    """
+    x = real_array(x) if hasattr(x, "dtype") else real_array(x).astype(data.dtype)
+    m = data.shape[-1]
+    shape = x.shape or (1,)
+    if shape[-1] != m:
+        raise ValueError(f"x must consist of vectors of length {m} but has shape {shape}")
     if isinstance(x, np.ndarray) or any_traced(x, data):
         return x
     if x.sharding == data.sharding or len(data.sharding.device_set) > 1:
@@ -123,17 +128,10 @@ def query_array(x, data: Array) -> np.ndarray | Array:
     return x
 
 
-def check_vectors(x, m: int) -> None:
-    """Refuse query points that have not `m` coordinates."""
-    shape = x.shape or (1,)
-    if shape[-1] != m:
-        raise ValueError(f"x must consist of vectors of length {m} but has shape {shape}")
-
-
 def neighbor_columns(k) -> Columns:
     """Return which neighbors are asked for."""
     if type(k) is int and k > 0:
-        return Columns(k, None)
+        return Columns(k, None, (k,) if k > 1 else ())
     if k is None:
         raise ValueError("k must be an integer or a sequence of integers, got None")
     if is_traced(k):
@@ -150,8 +148,11 @@ def neighbor_columns(k) -> Columns:
     columns = tuple(whole(column, "k") for column in given)
     if not columns or min(columns) < 1:
         raise ValueError(f"k must be an integer or a sequence of integers, all at least 1, got {k!r}")
-    first = len(columns) > 1 and columns == tuple(range(1, len(columns) + 1))  # as by their number
-    return Columns(max(columns), None if np.ndim(k) == 0 or first else columns)
+    if np.ndim(k) == 0:
+        return neighbor_columns(*columns)
+    count = len(columns)
+    is_all = count > 1 and columns == tuple(range(1, count + 1))  # as by their number
+    return Columns(max(columns), None if is_all else columns, (count,))
 
 
 def real_number(value, name: str) -> float:

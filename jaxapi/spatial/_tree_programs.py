@@ -26,7 +26,7 @@ from ._tree._batching import one_search_of_all
 from ._tree._build import padded_size
 from ._tree._metric import Measure, TreeMetric, distance_in_units, power_distance
 from ._tree._powers_of_two import converted
-from ._tree._queries import Limits, RadiusQueries, Relation, own_queries, radius_bound
+from ._tree._queries import Limits, RadiusQueries, Relation, Written, own_queries, radius_bound
 from ._tree._scaling import NearQueries, a_point, brought_near, doubled, with_room_for_powers
 from ._tree._sorting import sorted_by_distance
 from ._tree._tree import Tree
@@ -402,7 +402,8 @@ def _edges_of(counted: _CountedPoints, metric, search: Search, relation: Relatio
     """Return receivers, senders and distances (size,) of counted points."""
     offsets = jnp.minimum(counted.ends, size)
     inputs = counted.tree, counted.queries, offsets, metric
-    receivers, senders, distances = search.engine.fill_edges(*inputs, size=size, relation=relation)
+    edges = search.engine.fill(*inputs, size=size, relation=relation, written=Written.EDGES)
+    senders, distances, receivers = edges
     return receivers.astype(search.index_dtype), senders.astype(search.index_dtype), distances
 
 
@@ -410,7 +411,8 @@ def _edges_of(counted: _CountedPoints, metric, search: Search, relation: Relatio
 def _filled_pairs(counted: _CountedPoints, metric, *, search: Search, size: int):
     tree = with_room_for_powers(counted.tree.astype(search.dtype), metric.p)
     offsets = jnp.minimum(counted.ends, size)
-    pairs = search.engine.fill_pairs(tree, counted.queries, offsets, metric, size=size)
+    inputs = tree, counted.queries, offsets, metric
+    (pairs,) = search.engine.fill(*inputs, size=size, relation=Relation.LATER, written=Written.PAIRS)
     return pairs.astype(search.index_dtype)
 
 

@@ -6,7 +6,6 @@ import jax
 import torch
 
 from .._creation import from_dlpack
-from .._interop import as_array
 
 __all__ = ["as_array_or_number", "as_indices", "as_shared_array", "as_tensor", "check_tensor"]
 
@@ -28,8 +27,11 @@ def as_shared_array(tensor: torch.Tensor) -> jax.Array:
 
 
 def as_array_or_number(x: Any) -> Any:
-    """Return a tensor as an array with memory of its own, anything else as it is: for what is kept."""
-    return as_array(x.detach(), copy=True) if isinstance(x, torch.Tensor) else x
+    """Return a tensor as an array with memory of its own, anything else as it is: for what is kept.
+
+    It stays on the CPU, too, where JAX's arrays would go to its default device.
+    """
+    return from_dlpack(x.detach(), copy=True) if isinstance(x, torch.Tensor) else x
 
 
 def as_tensor(array: jax.Array) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 import scipy.interpolate
@@ -226,6 +227,21 @@ def test_clusters():
         assert ((found.probabilities >= 0) & (found.probabilities <= 1)).all()
     weights = torch.zeros(60)
     assert near.dbscan(points, 1.0, sample_weight=weights).labels.eq(-1).all()
+
+
+def test_tensors_on_the_cpu_stay_there():
+    """Also where JAX's default device is another one, as where there is a GPU."""
+    points = points_of(40, requires_grad=True)
+    right = near.KDTree(points).query(points[:5], 3)
+    with jax.default_device(jax.devices("cpu")[-1]):
+        found = near.KDTree(points).query(points[:5], 3)
+        assert near.radius_graph(points, 0.3, torch.zeros(40, dtype=torch.int64)).device.type == "cpu"
+        assert near.fps(points).shape == (20,)
+        assert near.dbscan(points, 0.2, sample_weight=torch.ones(40)).labels.shape == (40,)
+        near.cdist(points, points).sum().backward()
+        values = near.RBFInterpolator(points.detach(), points[:, 0].detach(), kernel="linear")(points)
+    assert found[1].equal(right[1])
+    torch.testing.assert_close(values, points[:, 0])
 
 
 def test_a_tree_has_points_of_its_own():

@@ -161,7 +161,7 @@ def test_every_search_counts_images(engine, monkeypatch):
 
     if engine is not None:  # in pieces of four queries
         room = 1 << max(int(counts.max()) - 1, 7).bit_length()
-        monkeypatch.setattr("jaxapi.spatial._cells._searcher.NEIGHBORS_AT_ONCE", 4 * room)
+        monkeypatch.setattr("jaxapi.spatial._cells._program_searcher.NEIGHBORS_AT_ONCE", 4 * room)
         more = tree.query_radius(np.concatenate([QUERIES, QUERIES[:3]]), radius, sort=True)
         assert np.diff(more.indptr).tolist() == [*counts.tolist(), *counts[:3].tolist()]
         np.testing.assert_array_equal(more.indices[: len(near.indices)], near.indices)

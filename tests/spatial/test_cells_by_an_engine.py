@@ -55,7 +55,7 @@ def test_lists_in_pieces(monkeypatch):
     tree = KDTree(points, cell=CELL, engine="lax")
     found = images_within(points, x, RADIUS, CELL, PERIODIC)
     monkeypatch.setattr(
-        "jaxapi.spatial._cells._searcher.NEIGHBORS_AT_ONCE", 32
+        "jaxapi.spatial._cells._program_searcher.NEIGHBORS_AT_ONCE", 32
     )  # four queries, of eight each
     near = tree.query_radius(x, RADIUS, sort=True)
     counts = np.bincount([key[0] for key in found], minlength=11)
@@ -84,7 +84,9 @@ def test_graphs(monkeypatch):
     assert bool(few.did_buffer_overflow)
     assert int(few.count) == len(edges)
     assert edge_set(few) < edges
-    monkeypatch.setattr("jaxapi.spatial._cells._searcher.EDGES_AT_FIRST", 5)  # all are searched for again
+    monkeypatch.setattr(
+        "jaxapi.spatial._cells._program_searcher.EDGES_AT_FIRST", 5
+    )  # all are searched for again
     again = tree.radius_graph(RADIUS)
     assert int(again.count) == len(again.senders) == len(edges)
     assert edge_set(again) == edges

@@ -16,11 +16,11 @@ import pytest
 
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._cells._points import ImagePoints
-from jaxapi.spatial._cells._searcher import ImageSearcher
+from jaxapi.spatial._cells._program_searcher import ProgramImageSearcher
 from jaxapi.spatial._engines import _cuda, _lax
 from jaxapi.spatial._tree._build import build
 from jaxapi.spatial._tree._metric import TreeMetric
-from jaxapi.spatial._tree._queries import Relation, own_queries, radius_bound
+from jaxapi.spatial._tree._queries import Relation, Written, own_queries, radius_bound
 
 pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 
@@ -105,11 +105,13 @@ def assert_numpys(tree, queries, metric, relation):
         np.testing.assert_allclose(filled[1], lengths, rtol=1e-6)
         if relation is Relation.ANY:
             continue
-        filled = jitted(_cuda.fill_edges, relation=relation, size=size)(tree, queries, places, metric)
-        np.testing.assert_array_equal(filled[0], ends)
-        np.testing.assert_array_equal(filled[1], senders)
+        edges = jitted(_cuda.fill, relation=relation, size=size, written=Written.EDGES)
+        filled = edges(tree, queries, places, metric)
+        np.testing.assert_array_equal(filled[2], ends)
+        np.testing.assert_array_equal(filled[0], senders)
         if relation is Relation.LATER:
-            found = jitted(_cuda.fill_pairs, size=size)(tree, queries, places, metric)
+            pairs = jitted(_cuda.fill, relation=relation, size=size, written=Written.PAIRS)
+            (found,) = pairs(tree, queries, places, metric)
             right = np.stack([np.minimum(ends, senders), np.maximum(ends, senders)], axis=1)
             np.testing.assert_array_equal(found, right)
             assert (right[: int(places[-1]) // 2] < n).any()
@@ -221,8 +223,8 @@ def test_pairs_across_the_border_of_a_cell():
     with cuda_host.x64_in_all_threads():
         tree = KDTree(points, cell=cell)
         expected = tree.query_pairs(radius, output_type="ndarray")
-        images = ImageSearcher(
-            ImagePoints(points, len(points), cell, None), (True, True), _cuda, tree._cloud.options
+        images = ProgramImageSearcher(
+            ImagePoints(points, len(points), cell, None), (True, True), tree._cloud.options, _cuda
         )
         found = images.fixed_pairs(radius, tree._cloud.search(2.0, tree.data.dtype), 2048)
     count = len(expected.pairs)

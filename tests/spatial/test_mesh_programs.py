@@ -11,12 +11,13 @@ from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
+from jaxapi.spatial._answers import Columns
 from jaxapi.spatial._engines._by_platform import BY_PLATFORM
 from jaxapi.spatial._mesh import _edges, _programs
 from jaxapi.spatial._mesh._axes import Axes
 from jaxapi.spatial._mesh._layout import MeshLayout
 from jaxapi.spatial._mesh._partition import partition, shares
-from jaxapi.spatial._search import Columns, Search
+from jaxapi.spatial._search import Search
 from jaxapi.spatial._tree._queries import Limits
 
 EACH = 24  # points of a device
@@ -146,7 +147,7 @@ class TestRowsOf64Bits:
                     layout._replace(n=2**31 + len(points)),
                     Search(2.0, None, np.dtype(np.float32), np.dtype(np.int64), BY_PLATFORM),
                 ),
-                columns=Columns(3, None),
+                columns=Columns(3, None, (3,)),
                 is_bounded=False,
             )
             agree((distances, rows - 2**31), expected)

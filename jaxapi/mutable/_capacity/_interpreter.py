@@ -7,7 +7,6 @@ which fills what does not count first, or moves what does. What has no rule is r
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._core._exact import as_they_are
-from ..._core._internals import ClosedJaxpr, Literal, program_in
+from ..._core._internals import ClosedJaxpr, program_in
+from ..._core._jaxprs import evaluated, opened
 from ..._core._quotients import quotient
 from ._dimensions import Dimension, Refused, at
 
@@ -136,7 +135,7 @@ def mentions_dimension(value: Any) -> bool:
     program = program_in(value)
     if program is None:
         return False
-    jaxpr = getattr(program, "jaxpr", program)
+    jaxpr = opened(program)
     variables = (*jaxpr.invars, *jaxpr.outvars)
     return any(map(_is_of_rows, jaxpr.eqns)) or any(map(_has_rows, variables))
 
@@ -191,23 +190,9 @@ class _Evaluation:
 
     def of(self, program: Any, arguments: Sequence[Any]) -> list[Any]:
         """Return what a program computes."""
-        jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
-        consts = program.consts if isinstance(program, ClosedJaxpr) else ()
-        if jaxpr.effects:
+        if opened(program).effects:
             raise Refused("effects")
-        values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *arguments), strict=True))
-
-        def value_of(variable: Any) -> Any:
-            return variable.val if isinstance(variable, Literal) else values[variable]
-
-        for has_rule, equations in itertools.groupby(jaxpr.eqns, _has_rule):
-            if not has_rule:
-                values.update(as_they_are(jaxpr, list(equations), values))
-                continue
-            for equation in equations:
-                results = self._results(equation, [value_of(x) for x in equation.invars])
-                values.update(zip(equation.outvars, results, strict=True))
-        return [value_of(variable) for variable in jaxpr.outvars]
+        return evaluated(program, arguments, _has_rule, self._results)
 
     def _results(self, equation: Any, operands: list[Any]) -> Sequence[Any]:
         for variable in (*equation.invars, *equation.outvars):

@@ -1,4 +1,4 @@
-"""Neighbors of queries on the host: lists grouped by query, and arrays with the same number for each."""
+"""Moved queries and neighbors on the host: lists grouped by query, and arrays with as many for each."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,9 @@ from .._search import Search
 
 __all__ = [
     "HostNeighbors",
+    "MovedQueries",
     "PaddedNeighbors",
+    "UnmeasuredPairs",
     "both_ways",
     "concatenated",
     "in_parts",
@@ -22,6 +24,26 @@ __all__ = [
 
 MEASURED_AT_ONCE = 1 << 14  # neighbors, which a processor's cache holds
 MEASURED_PER_8_QUERIES = 100  # neighbors that are measured while a tree is searched for 8 queries
+
+
+class MovedQueries(NamedTuple):
+    """Queries moved by vectors of the lattice, each query's one after the other."""
+
+    query: np.ndarray  # (t,) the number of the query
+    shift: np.ndarray  # (t, P) numbers of the reduced vectors that it was moved back by
+    cell_shift: np.ndarray  # (t, m) int32, in the cell's own vectors, of a point inside of the reduced cell
+    x: np.ndarray  # (t, m), or one column more that tells clouds apart
+
+    def of(self, index) -> "MovedQueries":
+        """Return some of them: an index is numbers, a slice or a mask."""
+        return MovedQueries(self.query[index], self.shift[index], self.cell_shift[index], self.x[index])
+
+
+class UnmeasuredPairs(NamedTuple):
+    """Pairs of moved queries and points that a tree found: their distances are still to be measured."""
+
+    image: np.ndarray  # (e,) numbers of moved queries
+    row: np.ndarray  # (e,)
 
 
 class HostNeighbors(NamedTuple):

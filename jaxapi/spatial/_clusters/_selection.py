@@ -63,6 +63,38 @@ def flat_clusters(arrays: Arrays, selection: Selection, dendrogram: Dendrogram, 
 # --- the condensed tree ---------------------------------------------------------------------------------
 
 
+class _Places(NamedTuple):
+    """Which places of the dendrogram are large enough for a cluster, (E,); their parts are places, too."""
+
+    level: Any
+    parts: Any  # (E, 2), below 0 for points
+    is_root: Any
+    is_large: Any
+    large_parts: Any  # how many of the two parts are large
+    is_top: Any  # whether it is the first place of a cluster
+
+    @property
+    def is_bottom(self):
+        """Whether it is the last place of a cluster, which splits there or ends."""
+        return self.is_large & (self.large_parts != 1)
+
+    @classmethod
+    def of(cls, arrays: Arrays, least_size: int, tree: Dendrogram, distances) -> "_Places":
+        """Return the places of a dendrogram whose edges have these distances (E,)."""
+        xp = arrays.xp
+        place_count = len(tree.up)
+        with np.errstate(divide="ignore"):
+            level = 1 / distances[tree.edge].astype(np.float64)
+        is_root = (tree.up == place_count) & (tree.size > 0)
+        is_large = (tree.size >= least_size) | is_root
+        up = xp.minimum(tree.up, place_count - 1)
+        parts = tree.nodes.reshape(-1, 2) - len(tree.leaf)
+        is_large_part = (parts >= 0) & is_large[xp.maximum(parts, 0)]
+        large_parts = is_large_part.sum(axis=1, dtype=arrays.index)
+        is_top = is_root | (is_large & (large_parts[up] == 2))
+        return cls(level, parts, is_root, is_large, large_parts, is_top)
+
+
 def _condensed(arrays: Arrays, least_size: int, tree: Dendrogram, distances) -> tuple[_Clusters, _Leaving]:
     """Leave out of the tree what has fewer points than a cluster.
 
@@ -72,50 +104,61 @@ def _condensed(arrays: Arrays, least_size: int, tree: Dendrogram, distances) -> 
     put = arrays.put
     point_count = len(tree.leaf)
     place_count = len(tree.up)
-    places = xp.arange(place_count, dtype=arrays.index)
-    with np.errstate(divide="ignore"):
-        level = 1 / distances[tree.edge].astype(np.float64)
-    is_root = (tree.up == place_count) & (tree.size > 0)
-    is_large = (tree.size >= least_size) | is_root
-    up = xp.minimum(tree.up, place_count - 1)
-    parts = tree.nodes.reshape(-1, 2) - point_count  # places; points are below 0
-    part_places = xp.maximum(parts, 0)
-    large_parts = ((parts >= 0) & is_large[part_places]).sum(axis=1, dtype=arrays.index)
-    is_top = is_root | (is_large & (large_parts[up] == 2))
-    is_right = (parts[up, 1] == places) & ~is_root
-    left_size = xp.where(parts[:, 0] < 0, 1, tree.size[part_places[:, 0]])
-    above = _look_up(arrays, tree, is_top, points_before=xp.where(is_right, left_size[up], 0))
+    numbers = xp.arange(place_count, dtype=arrays.index)
+    places = _Places.of(arrays, least_size, tree, distances)
+    above = _look_up(arrays, tree, places.is_top, _points_to_the_left(arrays, tree, places))
 
     # The first places of the clusters, level by level and from left to right.
     most_clusters = max(2 * (point_count // least_size) - 1, 1)
     clusters = xp.arange(most_clusters, dtype=arrays.index)
-    number = xp.where(is_top, arrays.sums(is_top)[:-1], most_clusters)
-    top = put(xp.full(most_clusters, place_count, arrays.index), number, places)
+    number_of_top = xp.where(places.is_top, arrays.sums(places.is_top)[:-1], most_clusters)
+    top = put(xp.full(most_clusters, place_count, arrays.index), number_of_top, numbers)
     exists = top < place_count
     depths = xp.where(exists, above.depth[top], place_count + 1)
     top = top[arrays.lexsorted(above.points_before[top], depths)]
-    number_of_top = put(xp.zeros_like(places), top, clusters)
-    cluster_of_place = number_of_top[xp.minimum(above.top[:-1], place_count - 1)]
+    cluster_of_top = put(xp.zeros_like(numbers), top, clusters)
+    cluster_of_place = cluster_of_top[xp.minimum(above.top[:-1], place_count - 1)]
     top = xp.minimum(top, place_count - 1)
     # And the last ones, where a cluster splits or ends.
-    is_bottom = is_large & (large_parts != 1)
-    bottom = put(xp.zeros_like(clusters), xp.where(is_bottom, cluster_of_place, most_clusters), places)
-    splits = exists & (large_parts[bottom] == 2)
+    cluster_of_bottom = xp.where(places.is_bottom, cluster_of_place, most_clusters)
+    bottom = put(xp.zeros_like(clusters), cluster_of_bottom, numbers)
+    splits = exists & (places.large_parts[bottom] == 2)
+    above_top = xp.minimum(tree.up, place_count - 1)[top]
+    parts_of_bottom = xp.maximum(places.parts, 0)[bottom]
     condensed = _Clusters(
-        parent=xp.where(clusters > 0, cluster_of_place[up[top]], 0),
-        parts=xp.where(splits[:, None], cluster_of_place[part_places[bottom]], 0),
-        birth=xp.where(clusters > 0, level[up[top]], 0.0),
-        death=level[bottom],
+        parent=xp.where(clusters > 0, cluster_of_place[above_top], 0),
+        parts=xp.where(splits[:, None], cluster_of_place[parts_of_bottom], 0),
+        birth=xp.where(clusters > 0, places.level[above_top], 0.0),
+        death=places.level[bottom],
         size=tree.size[top],
         exists=exists,
         splits=splits,
     )
-    # A point leaves the cluster of the lowest large place above it.
-    next_large = xp.append(xp.where(is_large, places, tree.up), place_count)
+    return condensed, _leaving(arrays, tree, places, cluster_of_place)
+
+
+def _points_to_the_left(arrays: Arrays, tree: Dendrogram, places: _Places):
+    """Return how many points a place (E,) has to the left of it that the one above it has not."""
+    xp = arrays.xp
+    place_count = len(tree.up)
+    numbers = xp.arange(place_count, dtype=arrays.index)
+    up = xp.minimum(tree.up, place_count - 1)
+    left_part = places.parts[:, 0]
+    left_size = xp.where(left_part < 0, 1, tree.size[xp.maximum(left_part, 0)])
+    is_right = (places.parts[up, 1] == numbers) & ~places.is_root
+    return xp.where(is_right, left_size[up], 0)
+
+
+def _leaving(arrays: Arrays, tree: Dendrogram, places: _Places, cluster_of_place) -> _Leaving:
+    """Return where each point leaves the condensed tree: at the lowest large place above it."""
+    xp = arrays.xp
+    place_count = len(tree.up)
+    numbers = xp.arange(place_count, dtype=arrays.index)
+    next_large = xp.append(xp.where(places.is_large, numbers, tree.up), place_count)
     lowest = flattened(arrays, next_large)[tree.leaf]
     has_edge = lowest < place_count
     lowest = xp.minimum(lowest, place_count - 1)
-    return condensed, _Leaving(cluster_of_place[lowest], level[lowest], has_edge)
+    return _Leaving(cluster_of_place[lowest], places.level[lowest], has_edge)
 
 
 class _Above(NamedTuple):
@@ -129,7 +172,7 @@ class _Above(NamedTuple):
 def _look_up(arrays: Arrays, tree: Dendrogram, is_top, points_before) -> _Above:
     """Sum along the way up: within a line at once, then line by line, of which few follow each other.
 
-    `points_before` are those that a place has to the left of it and not of the one above it.
+    `points_before` are what `_points_to_the_left` returns.
     """
     xp = arrays.xp
     place_count = len(tree.up)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeGuard
 
 from ..._core._typing import Array
 from .._tree._metric import Measure, TreeMetric
-from .._tree._queries import Limits, RadiusQueries, Relation, Slots
+from .._tree._queries import Limits, RadiusQueries, Relation, Slots, Written
 from .._tree._tree import Tree
 
 __all__ = ["Engine", "KernelEngine", "has_kernels"]
@@ -80,27 +80,9 @@ class Engine(Protocol):
         *,
         size: int,
         relation: Relation,
-    ) -> tuple[Array, Array]:
-        """Return rows and distances (size,) of each query's neighbors, from its offset on."""
-        ...
-
-    def fill_edges(
-        self,
-        tree: Tree,
-        queries: RadiusQueries,
-        offsets: Array,
-        metric: TreeMetric,
-        *,
-        size: int,
-        relation: Relation,
-    ) -> tuple[Array, Array, Array]:
-        """Return receivers, senders and distances (size,) of the tree's own points."""
-        ...
-
-    def fill_pairs(
-        self, tree: Tree, queries: RadiusQueries, offsets: Array, metric: TreeMetric, *, size: int
-    ) -> Array:
-        """Return the rows (size, 2) of pairs of the tree's own points."""
+        written: Written = Written.NEIGHBORS,
+    ) -> tuple[Array, ...]:
+        """Return what is written (size,) of each query's neighbors, from its offset on; pairs (size, 2)."""
         ...
 
     def fill_rows(

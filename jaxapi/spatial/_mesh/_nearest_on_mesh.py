@@ -10,9 +10,9 @@ import numpy as np
 from jax import lax
 
 from ..._core._typing import Array
-from .._answers import pick_columns
+from .._answers import Columns, pick_columns
 from .._engines._by_platform import BY_PLATFORM
-from .._search import Columns, Search
+from .._search import Search
 from .._tree._metric import distance_of_power, power, scaled_power
 from .._tree._powers_of_two import unscaled
 from .._tree._queries import Limits, Slots

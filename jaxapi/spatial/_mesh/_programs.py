@@ -15,8 +15,9 @@ from jax import lax
 from jax.sharding import AxisType, PartitionSpec
 
 from ..._core._typing import Array
+from .._answers import Columns
 from .._arrays import as_dtype
-from .._search import Columns, Search, index_dtype
+from .._search import Search, index_dtype
 from .._tree._metric import TreeMetric
 from .._tree._queries import Limits
 from . import _clusters, _nearest_on_mesh, _within

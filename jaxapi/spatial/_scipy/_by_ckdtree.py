@@ -185,6 +185,9 @@ def nearest(trees: SciPyTrees, x, bound, k: int, search: Search, inclusive: bool
     threads = 1 if is_short else thread_count(search.workers, query_count, k + 1)
     parts = [slice(query_count)] if is_short else _parts(query_count, k + 1, threads, _SHARED)
     threads_of_a_part = -(-threads // max(len(parts), 1))
+    if search.workers is not None:  # and not `thread_count` has said how many pay
+        part_length = min(query_count, parts[0].stop) if parts else 0
+        threads_of_a_part = min(threads_of_a_part, paying_threads(part_length, k + 1))
     nearest_search = _NearestSearch(tree, k_found, search, inclusive, upper_bound, threads_of_a_part)
     if len(parts) <= 1 and k == k_found:
         distances, rows = nearest_search.run(x, bound)
@@ -218,13 +221,14 @@ class _NearestSearch(NamedTuple):
     search: Search
     inclusive: bool  # whether a point as far as the bound counts
     upper_bound: float  # what all neighbors are nearer than, in the units of the tree
-    threads: int
+    threads: int  # that share a search
 
     def run(self, x, bound):
         """Return distances and rows (q, k) by (distance, row) of queries within their bounds."""
         queries = self.tree.queries(x)
         # One more than k tells whether others are as far as the k-th.
-        scaled_distances, numbers = self._ask(queries.x, self.k + 1 if self.k < self.tree.n else self.k)
+        k = self.k + 1 if self.k < self.tree.n else self.k
+        scaled_distances, numbers = self._ask(queries.x, k, self.threads)
         is_tied = scaled_distances[:, 1:] == scaled_distances[:, :-1]
         if is_tied.any():
             is_tied &= numbers[:, 1:] < self.tree.n  # and not that there are no more
@@ -235,14 +239,13 @@ class _NearestSearch(NamedTuple):
             self._leave_out(distances, numbers, bound)
         return distances, self.tree.trees.rows(numbers)
 
-    def _ask(self, x, k: int):
+    def _ask(self, x, k: int, threads: int):
         """Return what SciPy finds, (q, k): distances in the units of the tree, and numbers of its points."""
         asked = x, k, self.search.eps, self.search.p, self.upper_bound
-        if self.threads == 1:
+        if threads == 1:
             distances, numbers = self.tree.tree.query(*asked)
         else:
-            workers = min(self.threads, paying_threads(len(x), k))
-            distances, numbers = unhindered(self.tree.tree.query, *asked, workers=workers)
+            distances, numbers = unhindered(self.tree.tree.query, *asked, workers=threads)
         if k == 1:  # of which SciPy leaves the axis out
             return distances[:, None], numbers[:, None]
         return distances, numbers
@@ -270,7 +273,8 @@ class _NearestSearch(NamedTuple):
             piece = max(1, _PIECE // wanted)
             for start in range(0, tied.size, piece):
                 queries = tied[start : start + piece]
-                more_distances, more_numbers = self._ask(x[queries], wanted)
+                threads = min(self.threads, paying_threads(len(queries), wanted))
+                more_distances, more_numbers = self._ask(x[queries], wanted, threads)
                 settled = more_distances[:, -1] > more_distances[:, k - 1]  # inf where there are no more
                 still_tied.append(queries[~settled])
                 settled_distances = more_distances[settled]

@@ -8,7 +8,8 @@ function is called in a thread of our own (`of_arrays`).
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from ..._core._dtypes import WIDE, x64_for
 from ..._core._internals import buffer_callback
 from ..._core._programs import any_traced, is_traced
 from .._engines._choice import only_the_cpu
-from .._tree._slopes import without_slopes
+from .._tree._slopes import without_slope
 from .._tree._varying import varying_like
 from ._threads import in_own_thread, start_threads
 
@@ -34,38 +35,39 @@ class Result(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The arguments of a function for all items of a batch.
+    """The inputs of a function for all items of a batch: a pytree of NumPy arrays.
 
     The arrays have as many axes in front as `shape`, each of the batch's size, or 1 where all items share
     them. Outside of `jax.vmap` there is one item, and `shape` is empty.
     """
 
     shape: tuple[int, ...]
-    arrays: list[np.ndarray]
+    inputs: Any
 
-    def is_shared(self, array: np.ndarray) -> bool:
-        """Tell whether all items have the same array."""
-        return all(size == 1 for size in array.shape[: len(self.shape)])
-
-    def items(self) -> Iterator[list[np.ndarray]]:
-        """Yield the arrays of each item."""
-        for index in np.ndindex(*self.shape):
-            yield [self._item(array, index) for array in self.arrays]
-
-    def in_line(self) -> list[np.ndarray]:
-        """Return the arrays with one axis in front, as long as all items together or 1."""
+    def are_shared(self, inputs) -> bool:
+        """Tell whether all items have the same arrays."""
         axes = len(self.shape)
-        lines = []
-        for array in self.arrays:
-            shape = array.shape[axes:]
-            if not self.is_shared(array):
-                array = np.broadcast_to(array, self.shape + shape)
-            lines.append(array.reshape(math.prod(array.shape[:axes]), *shape))
-        return lines
+        return all(size == 1 for array in jax.tree.leaves(inputs) for size in array.shape[:axes])
+
+    def items(self) -> Iterator[Any]:
+        """Yield the inputs of each item."""
+        for index in np.ndindex(*self.shape):
+            yield jax.tree.map(partial(self._item, index=index), self.inputs)
+
+    def in_line(self) -> Any:
+        """Return the inputs with one axis in front, as long as all items together or 1."""
+        return jax.tree.map(self._line, self.inputs)
 
     def _item(self, array, index):
         sizes = array.shape[: len(self.shape)]
         return array[tuple(i if size > 1 else 0 for i, size in zip(index, sizes, strict=True))]
+
+    def _line(self, array):
+        axes = len(self.shape)
+        shape = array.shape[axes:]
+        if not self.are_shared(array):
+            array = np.broadcast_to(array, self.shape + shape)
+        return array.reshape(math.prod(array.shape[:axes]), *shape)
 
 
 def in_a_program() -> bool:
@@ -79,34 +81,30 @@ def computed(function: Callable, results: list[Result], *arguments) -> list:
         arrays = [None if each is None else np.asarray(each) for each in arguments]
         found = function(*arrays)
         return [np.asarray(each, result.dtype) for each, result in zip(found, results, strict=True)]
-    given = [each is not None for each in arguments]
 
     def of_batch(batch: Batch):
-        of_items = []
-        for item in batch.items():
-            values = iter(item)
-            all_values = [next(values) if is_given else None for is_given in given]
-            of_items.append(function(*all_values))
+        of_items = [function(*item) for item in batch.items()]
         return [np.stack(each) for each in zip(*of_items, strict=True)]
 
-    return called_back(of_batch, results, [each for each in arguments if each is not None])
+    return called_back(of_batch, results, arguments)
 
 
-def called_back(function: Callable[[Batch], list], results: list[Result], arrays) -> list:
-    """Return what a function of a batch returns when the values of the arrays are known.
+def called_back(function: Callable[[Batch], list], results: list[Result], inputs) -> list:
+    """Return what a function of a batch returns when the values of its inputs are known, a pytree of arrays.
 
     The function's results have the axes of the batch in front. Nothing has derivatives. What is known already
     is not handed to XLA.
     """
+    arrays, structure = jax.tree.flatten(inputs)
     traced = []
     known: list[np.ndarray | None] = []
-    for array in without_slopes(list(arrays)):
+    for array in arrays:
         if is_traced(array):
-            traced.append(array)
+            traced.append(without_slope(array))
             known.append(None)
         else:
             known.append(np.array(array))
-    callback = _Callback(function, results, traced, known)
+    callback = _Callback(function, results, traced, known, structure)
     start_threads()
     if not traced:
         return callback.at_once()
@@ -116,20 +114,20 @@ def called_back(function: Callable[[Batch], list], results: list[Result], arrays
 class _Callback:
     """A function of a batch as JAX calls it: with the traced arrays alone."""
 
-    def __init__(self, function: Callable[[Batch], list], results: list[Result], traced: list, known: list):
+    def __init__(
+        self, function: Callable[[Batch], list], results: list[Result], traced: list, known: list, structure
+    ):
         self.function = function
         self.results = results
         self.known = known  # None in the place of each traced array
+        self.structure = structure  # of the inputs, whose leaves these arrays are
         self.traced = [(each.ndim, np.dtype(each.dtype)) for each in traced]
 
     def in_program(self, traced: list) -> list:
         """Return the results, which a program computes by calling back; with the axes of a batch in front.
 
-        Arrays that turned out to be known need no program.
         Where `jax.vmap` alone runs step by step, JAX would compile a program for each call of this function.
         """
-        if not any_traced(*traced):
-            return self.at_once(*traced)
         if not in_a_program():
             return self._step_by_step(traced)
         batch_shape = self._batch_shape(traced)
@@ -155,17 +153,21 @@ class _Callback:
 
         @jax.custom_batching.custom_vmap
         def of_traced(*arrays):
-            return self.in_program(list(arrays))
+            return self._in_step(arrays)
 
         @of_traced.def_vmap
         def of_batch(_, is_batched, *arrays):
             in_front = [
                 array if has_axis else array[None] for array, has_axis in zip(arrays, is_batched, strict=True)
             ]
-            results = self.in_program(in_front)
+            results = self._in_step(in_front)
             return results, [True] * len(results)
 
         return of_traced(*traced)
+
+    def _in_step(self, arrays) -> list:
+        """Return the results of one step; arrays that turned out to be known need no program."""
+        return self.in_program(list(arrays)) if any_traced(*arrays) else self.at_once(*arrays)
 
     def at_once(self, *known) -> list[jax.Array]:
         """Return the results of arrays that turned out to be known."""
@@ -191,7 +193,8 @@ class _Callback:
             next(of_items) if each is None else each.reshape((1,) * len(batch_shape) + each.shape)
             for each in self.known
         ]
-        found = in_own_thread(lambda: self.function(Batch(batch_shape, arrays)))
+        batch = Batch(batch_shape, jax.tree.unflatten(self.structure, arrays))
+        found = in_own_thread(lambda: self.function(batch))
         return [
             np.asarray(each, result.dtype).reshape(batch_shape + result.shape)
             for each, result in zip(found, self.results, strict=True)

@@ -154,17 +154,18 @@ class CallbackSearcher(LocalSearcher):
         numbers = [_given(each, search.dtype) for each in numbers]
         by_scipy = self._search_of_batch(function, search, static, is_of_own_points)
         points = self._points(search) if by_scipy.trees is None else None
-        return _called_back(by_scipy, results, points, queries, *numbers)
+        results = [Result(*each) for each in results]
+        return called_back(by_scipy.of_batch, results, (points, queries, *numbers))
 
     def _pair_sums(self, other: "CallbackSearcher", radii, search: Search, weights: PairWeights, sums):
         given_weights = [] if weights.self_weights is None else list(weights)
         with x64_for(sums):
             given_weights = [_given(array, sums) for array in given_weights]
         by_scipy = self._search_of_batch(_by_ckdtree.two_point, search, {"sums": sums})
-        results = ((radii.shape, sums),)
+        results = [Result(radii.shape, sums)]
         points = self._points(search) if by_scipy.trees is None else None
-        others = other._points(search)
-        return _called_back(by_scipy, results, points, others, _given(radii, search.dtype), *given_weights)[0]
+        inputs = points, other._points(search), _given(radii, search.dtype), *given_weights
+        return called_back(by_scipy.of_batch, results, inputs)[0]
 
     def _search_of_batch(
         self, function: Callable, search: Search, static: dict[str, Any], is_of_own_points: bool = False
@@ -183,19 +184,6 @@ class CallbackSearcher(LocalSearcher):
         return self.data, _given(self.n, np.int32), boxsize
 
 
-def _called_back(by_scipy: "_SearchOfBatch", results, points, *inputs):
-    """Return what a search finds when its values are known.
-
-    `points` are what its trees are made of; None: there are trees.
-    """
-    leaves, structure = jax.tree.flatten((points, *inputs))
-
-    def search_batch(batch: Batch):
-        return by_scipy.of_batch(batch, structure)
-
-    return called_back(search_batch, [Result(*each) for each in results], leaves)
-
-
 class _SearchOfBatch(NamedTuple):
     """A search by SciPy, of the NumPy arrays of a batch: points, queries and numbers."""
 
@@ -206,14 +194,15 @@ class _SearchOfBatch(NamedTuple):
     static: dict[str, Any]
     is_of_own_points: bool  # whether the queries are the tree's own points
 
-    def of_batch(self, batch: Batch, structure) -> list[np.ndarray]:
-        """Return what the search finds of the arrays of a batch, which are leaves of such a structure."""
-        points, *inputs = jax.tree.unflatten(structure, batch.arrays)
-        are_points_shared = all(map(batch.is_shared, jax.tree.leaves(points)))
-        if are_points_shared and isinstance(inputs[0], np.ndarray):
+    def of_batch(self, batch: Batch) -> list[np.ndarray]:
+        """Return what the search finds of the inputs of a batch.
+
+        They are what trees are made of, or None where there are trees, queries and numbers.
+        """
+        points, *inputs = batch.inputs
+        if isinstance(inputs[0], np.ndarray) and batch.are_shared(points):
             return self._of_all_queries(batch, points, *inputs)
-        items = [jax.tree.unflatten(structure, arrays) for arrays in batch.items()]
-        found = [self._of_one_item(*item) for item in items]
+        found = [self._of_one_item(*item) for item in batch.items()]
         return [np.stack(each) for each in zip(*found, strict=True)]
 
     def _of_all_queries(self, batch: Batch, points, x, bound, *eps):

@@ -75,22 +75,18 @@ class _Call:
 
 
 def unhindered(search: Callable, *arguments, workers: int, **options):
-    """Call a search of SciPy's with so many `workers`; Ctrl-C frees nothing that they read."""
-    if workers == 1:
+    """Call a search of SciPy's with so many `workers`; Ctrl-C frees nothing that they read.
+
+    Signals interrupt the main thread only, for which a thread of our own calls it.
+    """
+    if workers == 1 or threading.current_thread() is not threading.main_thread():
         return search(*arguments, workers=workers, **options)
-    return _out_of_the_main_thread(functools.partial(search, *arguments, workers=workers, **options))
+    return _Call(functools.partial(search, *arguments, workers=workers, **options)).result()
 
 
 def in_own_thread(function: Callable):
     """Return what a function returns in a thread of our own."""
     return _Call(function).result()
-
-
-def _out_of_the_main_thread(function: Callable):
-    """Return what a function returns, which signals do not interrupt: they reach the main thread only."""
-    if threading.current_thread() is threading.main_thread():
-        return _Call(function).result()
-    return function()
 
 
 @atexit.register
@@ -149,8 +145,12 @@ def in_threads(function: Callable, parts: list, threads: int) -> None:
             function(part)
         return
     pool = ThreadPoolExecutor(min(threads, len(parts)))
+
+    def call_with_all(*, workers: int) -> None:
+        list(pool.map(function, parts))
+
     try:
-        _out_of_the_main_thread(lambda: list(pool.map(function, parts)))
+        unhindered(call_with_all, workers=threads)
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise

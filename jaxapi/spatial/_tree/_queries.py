@@ -24,6 +24,7 @@ __all__ = [
     "RadiusQueries",
     "Relation",
     "Slots",
+    "Written",
     "node_sums",
     "ordered_queries",
     "own_queries",
@@ -68,6 +69,14 @@ class Relation(enum.IntEnum):
     ANY = 0  # all of them
     OTHER = 1  # all but the query's own slot: the edges of a graph
     LATER = 2  # those after the query's own slot: each pair once
+
+
+class Written(enum.IntEnum):
+    """What a radius search writes down of each neighbor; the kernels have the same numbers."""
+
+    NEIGHBORS = 0  # its row, and its distance
+    EDGES = 1  # its row, its distance, and the row of the query, one of the tree's own points
+    PAIRS = 2  # both of these rows, the lower one first
 
 
 class RadiusQueries(NamedTuple):

@@ -13,7 +13,7 @@ from ..._core._programs import any_traced, is_traced
 from ._metric import axis_difference, wrap
 from ._powers_of_two import converted, is_small, scaled, unit_of_small, unscaled
 
-__all__ = ["displacements_to", "distances_to", "norms", "with_slopes", "without_slopes"]
+__all__ = ["displacements_to", "distances_to", "norms", "with_slopes", "without_slope", "without_slopes"]
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(5,))
@@ -147,12 +147,11 @@ def without_slopes(values):
     """Return values that no derivative flows through: integers, too, which `allow_int` has traced."""
     if not any_traced(*jax.tree.leaves(values)):
         return values
-    return jax.tree.map(_without_slopes, values)
+    return jax.tree.map(lambda x: without_slope(x) if is_traced(x) else x, values)
 
 
-def _without_slopes(x):
-    if not is_traced(x):
-        return x
+def without_slope(x):
+    """Return a traced array as `without_slopes` does."""
     if jnp.issubdtype(x.dtype, jnp.floating):
         return lax.stop_gradient(x)
     bits = jnp.dtype(f"uint{8 * x.dtype.itemsize}")

@@ -12,7 +12,7 @@ def varying_like(values, like):
     In `jax.shard_map` a loop must be left with the types that it was entered with, and constants do not vary.
     Elsewhere nothing varies, and `values` come back as they are.
     """
-    axes = frozenset().union(*(_axes_of(x) for x in jax.tree.leaves(like)))
+    axes = frozenset().union(*map(_axes_of, jax.tree.leaves(like)))
     return jax.tree.map(lambda x: _varying(x, axes - _axes_of(x)), values) if axes else values
 
 

@@ -10,7 +10,7 @@ from jax import lax
 
 from ...._core._typing import Array
 from ... import _tree_programs
-from ..._answers import ChosenNeighbors
+from ..._answers import AllNeighbors
 from ..._every_pair import beyond
 from ..._search import Search
 from ..._tree._metric import TreeMetric
@@ -85,7 +85,7 @@ class _NearestSearch(NamedTuple):
         reach = jnp.where(self.bound > 0, reach, 0.0)
         limits = Limits(reach, jnp.zeros((), np.float64))
         inputs = images.tree, self.image_search.moved(shift), limits, TreeMetric(search.p)
-        answer = ChosenNeighbors(point_count + 1, None)
+        answer = AllNeighbors(point_count + 1)
         distances, rows = _tree_programs.nearest_columns(*inputs, answer=answer, search=search)
         tied_reach = tied_reach_of(images, queries, distances, point_count)
         is_tied = tied_reach >= 0

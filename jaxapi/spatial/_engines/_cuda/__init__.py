@@ -6,7 +6,7 @@ from ._inputs import as_input, read_input
 from ._launch import check
 from ._nearest_by_cuda import distances_in_units, nearest, nearest_of_all, nearest_of_slots, prepare
 from ._pairwise import pairwise
-from ._radius import bin_counts, count, fill, fill_edges, fill_pairs, fill_rows, ordered_queries
+from ._radius import bin_counts, count, fill, fill_rows, ordered_queries
 from ._spanning import spanning_edges
 from ._sums import running_sums
 
@@ -20,8 +20,6 @@ __all__ = [
     "count",
     "distances_in_units",
     "fill",
-    "fill_edges",
-    "fill_pairs",
     "fill_rows",
     "lowest",
     "nearest",

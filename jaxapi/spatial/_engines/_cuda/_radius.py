@@ -3,7 +3,6 @@
 They take ordered queries, 32 a warp, from the root through all leaves that one of them can reach.
 """
 
-import enum
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from jax import lax
 
 from ...._core._typing import Array
 from ..._tree._metric import TreeMetric
-from ..._tree._queries import RadiusQueries, Relation, node_sums, radius_bound
+from ..._tree._queries import RadiusQueries, Relation, Written, node_sums, radius_bound
 from ..._tree._tree import Tree
 from .. import _lax
 from ._launch import NONE, Kernel, launch
@@ -26,8 +25,6 @@ __all__ = [
     "bin_counts",
     "count",
     "fill",
-    "fill_edges",
-    "fill_pairs",
     "fill_rows",
     "ordered_queries",
 ]
@@ -39,14 +36,6 @@ AT_ONCE = 256  # neighbors that a warp sorts in registers
 BINS = 4  # kernels are compiled for multiples of so many radii
 MOST = np.iinfo(np.int32).max  # that is counted
 WEIGHTS = {"int32": "int", "float32": "float", "float64": "double"}
-
-
-class Writes(enum.IntEnum):
-    """What `fill.cu` writes for each neighbor; it has the same numbers."""
-
-    NEIGHBORS = 0  # its row and distance
-    EDGES = 1  # these and the query's row
-    PAIRS = 2  # both rows, the lower one first
 
 
 class RadiusWalk(NamedTuple):
@@ -132,56 +121,20 @@ def fill(
     *,
     size: int,
     relation: Relation,
-) -> tuple[Array, Array]:
-    """Write each query's neighbors, in slot order, from its offset up to the next.
-
-    Those of query i go from ``offsets[order[i]]`` to before ``offsets[order[i] + 1]``, of the queries' order.
-    Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
-    """
-    nothing = _no_neighbors(tree, size)
+    written: Written = Written.NEIGHBORS,
+) -> tuple[Array, ...]:
+    """Write each query's neighbors, in slot order, from its offset up to the next, as `_lax.fill`."""
+    no_rows = jnp.full(size, tree.n, jnp.int32)
+    nothing = {"found_rows": no_rows, "found": jnp.full(size, jnp.inf, tree.points.dtype)}
+    if written is Written.EDGES:
+        nothing["found_by"] = no_rows
+    if written is Written.PAIRS:
+        nothing = {"pairs": jnp.full((size, 2), tree.n, jnp.int32)}
     walk = RadiusWalk(tree, queries, metric)
-    rows, distances = _filled(walk, offsets, nothing, relation, Writes.NEIGHBORS)
-    return rows, distances
-
-
-def fill_edges(
-    tree: Tree,
-    queries: RadiusQueries,
-    offsets: Array,
-    metric: TreeMetric,
-    *,
-    size: int,
-    relation: Relation,
-) -> tuple[Array, Array, Array]:
-    """Write the neighbors of the tree's own points as `fill`: receivers, senders and distances (size,)."""
-    nothing = _no_neighbors(tree, size)
-    nothing["found_by"] = nothing["found_rows"]
-    walk = RadiusWalk(tree, queries, metric)
-    senders, distances, receivers = _filled(walk, offsets, nothing, relation, Writes.EDGES)
-    return receivers, senders, distances
-
-
-def fill_pairs(tree: Tree, queries: RadiusQueries, offsets: Array, metric: TreeMetric, *, size: int) -> Array:
-    """Write the two rows of each pair of the tree's own points, the lower one first: (size, 2)."""
-    nothing = {"pairs": jnp.full((size, 2), tree.n, jnp.int32)}
-    walk = RadiusWalk(tree, queries, metric)
-    (pairs,) = _filled(walk, offsets, nothing, Relation.LATER, Writes.PAIRS)
-    return pairs
-
-
-def _no_neighbors(tree: Tree, size: int) -> dict[str, Array]:
-    """Return what `fill` leaves where it writes no neighbor."""
-    rows = jnp.full(size, tree.n, jnp.int32)
-    distances = jnp.full(size, jnp.inf, tree.points.dtype)
-    return {"found_rows": rows, "found": distances}
-
-
-def _filled(walk: RadiusWalk, offsets: Array, nothing: Mapping, relation: Relation, writes: Writes):
-    """Return arrays of nothing after the neighbors have been written to them."""
     is_wide = offsets.dtype == np.int64
-    constants = {"relation": int(relation), "wide": int(is_wide), "writes": int(writes)}
-    inputs = {"order": walk.queries.order, "offsets": offsets, "sizes": walk.sizes()}
-    return walk.run(walk.kernel("fill", **constants), inputs, in_place=nothing)
+    constants = {"relation": int(relation), "wide": int(is_wide), "writes": int(written)}
+    inputs = {"order": queries.order, "offsets": offsets, "sizes": walk.sizes()}
+    return tuple(walk.run(walk.kernel("fill", **constants), inputs, in_place=nothing))
 
 
 def fill_rows(

@@ -5,7 +5,7 @@ from ..._tree._queries import ordered_queries
 from ._components import component_rows, lowest
 from ._inputs import as_input, read_input
 from ._nearest_by_lax import distances_in_units, nearest, nearest_of_slots, prepare
-from ._radius import MOST, bin_counts, count, fill, fill_edges, fill_pairs, fill_rows, running_sums
+from ._radius import MOST, bin_counts, count, fill, fill_rows, running_sums
 
 __all__ = [
     "MOST",
@@ -17,8 +17,6 @@ __all__ = [
     "count",
     "distances_in_units",
     "fill",
-    "fill_edges",
-    "fill_pairs",
     "fill_rows",
     "lowest",
     "nearest",

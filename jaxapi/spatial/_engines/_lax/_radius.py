@@ -14,7 +14,7 @@ from jax import lax
 from ...._core._typing import Array
 from ..._tree._batching import one_after_another
 from ..._tree._metric import TreeMetric, box_slack, distance_in_units
-from ..._tree._queries import RadiusQueries, Relation, node_sums
+from ..._tree._queries import RadiusQueries, Relation, Written, node_sums
 from ..._tree._sorting import sorted_by_distance
 from ..._tree._tree import Tree
 from ..._tree._varying import varying_like
@@ -25,8 +25,6 @@ __all__ = [
     "bin_counts",
     "count",
     "fill",
-    "fill_edges",
-    "fill_pairs",
     "fill_rows",
     "packets_of",
     "running_sums",
@@ -81,7 +79,6 @@ def count(
     return jnp.zeros_like(counts).at[queries.order].add(counts, mode="drop")
 
 
-@one_after_another
 def fill(
     tree: Tree,
     queries: RadiusQueries,
@@ -90,12 +87,37 @@ def fill(
     *,
     size: int,
     relation: Relation,
-) -> tuple[Array, Array]:
+    written: Written = Written.NEIGHBORS,
+) -> tuple[Array, ...]:
     """Write each query's neighbors, in slot order, from its offset up to the next.
 
     Those of query i go from ``offsets[order[i]]`` to before ``offsets[order[i] + 1]``, of the queries' order.
-    Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
+    Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``; with EDGES
+    also the rows of the queries, and with PAIRS nothing but both rows, (size, 2).
     """
+    rows, distances = _filled(tree, queries, offsets, metric, size=size, relation=relation)
+    if written is Written.NEIGHBORS:
+        return rows, distances
+    # The row of the query is the number of rows whose neighbors end at or before this one.
+    ending_rows = jnp.zeros(size, jnp.int32).at[offsets[1:]].add(1, mode="drop")
+    query_rows = jnp.cumsum(ending_rows, dtype=jnp.int32)
+    query_rows = jnp.where(jnp.isfinite(distances), query_rows, tree.n)
+    if written is Written.EDGES:
+        return rows, distances, query_rows
+    return (jnp.stack([jnp.minimum(query_rows, rows), jnp.maximum(query_rows, rows)], axis=1),)
+
+
+@one_after_another
+def _filled(
+    tree: Tree,
+    queries: RadiusQueries,
+    offsets: Array,
+    metric: TreeMetric,
+    *,
+    size: int,
+    relation: Relation,
+) -> tuple[Array, Array]:
+    """Return the rows and the distances (size,) of neighbors, as `fill` writes them."""
     measured = MeasuredTree(tree, metric)
     slack = box_slack(tree.points.dtype, measured.m)
     packets = packets_of(queries)
@@ -129,30 +151,6 @@ def fill(
 
     rows, powers = lax.fori_loop(0, packet_count, fill_packet, varying_like((rows, powers), tree))
     return rows, distance_in_units(powers, tree.scale, metric.p)
-
-
-def fill_edges(
-    tree: Tree,
-    queries: RadiusQueries,
-    offsets: Array,
-    metric: TreeMetric,
-    *,
-    size: int,
-    relation: Relation,
-):
-    """Write the neighbors of the tree's own points as `fill`: receivers, senders and distances (size,)."""
-    senders, distances = fill(tree, queries, offsets, metric, size=size, relation=relation)
-    # The receiver of an edge is the number of rows whose edges end at or before it.
-    ending_rows = jnp.zeros(size, jnp.int32).at[offsets[1:]].add(1, mode="drop")
-    receivers = jnp.cumsum(ending_rows, dtype=jnp.int32)
-    return jnp.where(jnp.isfinite(distances), receivers, tree.n), senders, distances
-
-
-def fill_pairs(tree: Tree, queries: RadiusQueries, offsets: Array, metric: TreeMetric, *, size: int):
-    """Write the two rows of each pair of the tree's own points, the lower one first: (size, 2)."""
-    later = Relation.LATER
-    receivers, senders, _ = fill_edges(tree, queries, offsets, metric, size=size, relation=later)
-    return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)
 
 
 def fill_rows(
