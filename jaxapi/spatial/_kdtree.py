@@ -1033,18 +1033,20 @@ class KDTree:
             return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
         if not self._cloud.is_traced_with(r):
             return concrete_searcher_for(self._cloud, search).edges(r, search, relation)
-        size = self._known_edge_count(r, p, relation)
-        searcher = searcher_for(self._cloud, Request((r,), search, self._cloud.row_count))
-        graph = searcher.fixed_edges(r, search, relation, max(size, 1))
-        return graph if size else type(graph)(*(array[:size] for array in graph[:3]), *graph[3:])
+        known = self._graph_of_known_values(r, p, relation)
+        size = int(known.count)
+        if not size:  # which has no derivatives
+            return known
+        searcher = searcher_for(self._cloud, Request(True, search, self._cloud.row_count))
+        return searcher.fixed_edges(r, search, relation, size)
 
-    def _known_edge_count(self, r, p, relation: Relation) -> int:
-        """Return how many edges there are, where `jax.grad` traces arrays whose values are known."""
+    def _graph_of_known_values(self, r, p, relation: Relation):
+        """Return the radius graph, without derivatives, of arrays that `jax.grad` traces outside of jit."""
         cloud, r = without_slopes((self._cloud, r))
         remedy = "pass max_edges for arrays of fixed shape"
         reject_traced(cloud.is_traced_with(r), "radius_graph", remedy)
         search = cloud.search(_tree_arguments.norm_order(p), cloud.points.dtype)
-        return int(concrete_searcher_for(cloud, search).edges(r, search, relation).count)
+        return concrete_searcher_for(cloud, search).edges(r, search, relation)
 
     def displacements(self, x: ArrayLike, indices: ArrayLike, *, shifts: ArrayLike | None = None) -> Array:
         """Return the vectors from query points to points of the tree, in a periodic box the shortest.
