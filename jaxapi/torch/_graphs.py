@@ -381,6 +381,8 @@ def _sample_on_host(points, sizes, sample_sizes, starts) -> torch.Tensor:
 def _sample_on_device(points, sizes, sample_sizes, starts) -> torch.Tensor:
     """Return the same by a program for all clouds, each in as many rows as the largest has, or a few more."""
     largest, most = torch.stack([sizes.max(), sample_sizes.max()]).tolist() if len(sizes) else (0, 0)
+    if largest == 0:
+        return sizes.new_empty(0)
     row_count = padded_size(largest)
     first_rows = sizes.cumsum(0) - sizes
     in_cloud = torch.arange(row_count, device=points.device) < sizes[:, None]  # (clouds, rows)
