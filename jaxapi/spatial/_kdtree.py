@@ -61,6 +61,7 @@ from ._select import (
 from ._tree._build import padded_size
 from ._tree._open_shapes import has_open_shape, in_blocks
 from ._tree._queries import Relation
+from ._tree._slopes import without_slopes
 from ._tree._tree import FLAT_FROM
 
 __all__ = ["KDTree", "as_points"]
@@ -991,7 +992,8 @@ class KDTree:
         loop : bool, default False
             Connect each point with itself, too.
         max_edges : int, optional
-            The most edges to return, which jit, vmap and grad need. Static under jit.
+            The most edges to return, which jit and vmap need. Static under jit. `jax.grad` and `jax.jvp`
+            outside of these know the values and need none; the edges are searched for twice then.
         fill_value : float, default inf
             With `max_edges`: the distance where there is no edge. With 0, functions of it and their
             derivatives stay finite there: sum them by ``where(graph.mask, f(graph.distances), 0)``.
@@ -1008,7 +1010,7 @@ class KDTree:
         Raises
         ------
         TypeError
-            If arrays are traced and `max_edges` is not given.
+            If jit or vmap traces arrays and `max_edges` is not given.
         ValueError
             If p < 1, `r` is negative, nan or no single number, or `max_edges` < 1.
 
@@ -1030,9 +1032,22 @@ class KDTree:
             size = _tree_arguments.capacity(max_edges, "max_edges")
             searcher = searcher_for(self._cloud, Request(is_traced(r), search, self._cloud.row_count))
             return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
+        if not self._cloud.is_traced_with(r):
+            return concrete_searcher_for(self._cloud, search).edges(r, search, relation)
+        known = self._graph_of_known_values(r, p, relation)
+        size = int(known.count)
+        if not size:  # which has no derivatives
+            return known
+        searcher = searcher_for(self._cloud, Request(True, search, self._cloud.row_count))
+        return searcher.fixed_edges(r, search, relation, size)
+
+    def _graph_of_known_values(self, r, p, relation: Relation):
+        """Return the radius graph, without derivatives, of arrays that `jax.grad` traces outside of jit."""
+        cloud, r = without_slopes((self._cloud, r))
         remedy = "pass max_edges for arrays of fixed shape"
-        reject_traced(self._cloud.is_traced_with(r), "radius_graph", remedy)
-        return concrete_searcher_for(self._cloud, search).edges(r, search, relation)
+        reject_traced(cloud.is_traced_with(r), "radius_graph", remedy)
+        search = cloud.search(_tree_arguments.norm_order(p), cloud.points.dtype)
+        return concrete_searcher_for(cloud, search).edges(r, search, relation)
 
     def displacements(self, x: ArrayLike, indices: ArrayLike, *, shifts: ArrayLike | None = None) -> Array:
         """Return the vectors from query points to points of the tree, in a periodic box the shortest.

@@ -27,7 +27,7 @@ from ._arrays import points_dtype
 from ._cells import _cell_arguments
 from ._cells._lattice import product, right_inverse
 from ._cells._points import ROUNDING
-from ._cells._slopes import ImageRows, lengths_of, sum_in_order, vectors_to, with_image_slopes
+from ._cells._slopes import ImageRows, lengths_of, sum_in_order, with_image_slopes
 from ._kdtree import KDTree, as_points
 from ._results import NeighborGraph, PeriodicNeighborGraph, filled
 from ._tree._slopes import without_slopes
@@ -179,15 +179,16 @@ class NeighborList:
         reach = _reach(self._settings, tree.data.dtype)
         if not math.isfinite(reach):
             raise ValueError(f"cutoff + skin must be finite in {tree.data.dtype}, got {cutoff} + {skin}")
-        if max_edges is None:
-            if any_traced(tree.data, tree.cell, tree.batch):
-                raise TypeError(
-                    "the number of edges depends on values, which are traced by jit, vmap or grad: pass "
-                    "max_edges, or make the list outside and update it"
-                )
-            max_edges = _room_for(int(tree.radius_graph(reach).count))
-        max_edges = _tree_arguments.capacity(max_edges, "max_edges")
         self._points = _Points(tree.data, tree.cell, tree.batch)
+        if max_edges is None:
+            known = without_slopes(self._points)
+            if any_traced(*jax.tree.leaves(known)):
+                raise TypeError(
+                    "the number of edges depends on values, which are traced by jit or vmap: pass max_edges, "
+                    "or make the list outside and update it"
+                )
+            max_edges = _room_for(int(_tree_of(known, self._settings).radius_graph(reach).count))
+        max_edges = _tree_arguments.capacity(max_edges, "max_edges")
         self._turns = None if tree.cell is None else _no_turns(tree.data)
         self._build = _built(self._points, self._settings, max_edges)
 
@@ -459,9 +460,8 @@ def _reach(settings: _Settings, dtype) -> float:
 
 def _built(points: _Points, settings: _Settings, max_edges: int) -> _Build:
     """Return what is found at these points; where they are concrete, with room for all of it."""
-    positions, cell, ids = without_slopes(points)
-    periodic: Any = True if cell is None else settings.periodic
-    tree = KDTree(positions, cell=cell, periodic=periodic, batch=ids, engine=settings.engine)
+    positions, cell, ids = points = without_slopes(points)
+    tree = _tree_of(points, settings)
     reach = _reach(settings, positions.dtype)
     graph: Any = tree.radius_graph(reach, max_edges=max_edges)
     if not is_traced(graph.count) and int(graph.count) > max_edges:
@@ -471,6 +471,13 @@ def _built(points: _Points, settings: _Settings, max_edges: int) -> _Build:
         return _Build(
             _Points(positions, cell, ids), pairs, graph.count, jnp.zeros_like(graph.count, np.int32)
         )
+
+
+def _tree_of(points: _Points, settings: _Settings) -> KDTree:
+    periodic: Any = True if points.cell is None else settings.periodic
+    return KDTree(
+        points.positions, cell=points.cell, periodic=periodic, batch=points.ids, engine=settings.engine
+    )
 
 
 @compiled
@@ -598,24 +605,31 @@ def _edges_within(points: _Points, turns, pairs: _Pairs, *, cutoff: float):
     return PeriodicNeighborGraph(senders, receivers, distances, count, shifts)
 
 
-def _distances_of(points: _Points, pairs: _Pairs):
-    """Return the distances (e,) of pairs in the dtype of the points, as a search rounds them.
+def _coordinates_of(points: _Points, pairs: _Pairs) -> list:
+    """Return the coordinates (e,) of the vectors from receivers to senders, float64; 0 where there is none.
 
-    Axis by axis, as XLA takes twice as long for vectors that lie one after the other.
+    They are rounded as those of a search. One axis after the other: XLA takes twice as long for vectors whose
+    coordinates lie side by side.
     """
-    dtype = points.positions.dtype
-    if not len(points.positions):
-        return jnp.full(len(pairs.senders), np.inf, dtype)
-    x, cell = _receivers_of(points, pairs)
-    senders = points.positions[jnp.minimum(pairs.senders, len(points.positions) - 1)]
+    n, m = points.positions.shape
+    if not n:
+        return [jnp.zeros(len(pairs.senders))] * m
+    starts, cell = _receivers_of(points, pairs)
+    ends = points.positions[jnp.minimum(pairs.senders, n - 1)]
     coordinates = []
-    for axis in range(x.shape[1]):
-        coordinate = senders[:, axis].astype(FLOAT64) - x[:, axis].astype(FLOAT64)
+    for axis in range(m):
+        coordinate = ends[:, axis].astype(FLOAT64) - starts[:, axis].astype(FLOAT64)
         if cell is not None:
             along = cell[..., axis].astype(FLOAT64)
-            steps = rounded(pairs.shifts.astype(FLOAT64) * along)
-            coordinate = coordinate + sum_in_order(steps, axis=-1)
-        coordinates.append(coordinate)
+            coordinate = coordinate + sum_in_order(rounded(pairs.shifts.astype(FLOAT64) * along), axis=-1)
+        coordinates.append(jnp.where(pairs.senders < n, coordinate, 0))
+    return coordinates
+
+
+def _distances_of(points: _Points, pairs: _Pairs):
+    """Return the distances (e,) of pairs in the dtype of the points, as a search rounds them."""
+    dtype = points.positions.dtype
+    coordinates = _coordinates_of(points, pairs)
     if dtype == np.float32:  # whose squares neither vanish nor overflow in float64
         squares = [rounded(coordinate * coordinate) for coordinate in coordinates]
         return root(functools.reduce(jnp.add, squares)).astype(dtype)
@@ -626,21 +640,15 @@ def _distances_of(points: _Points, pairs: _Pairs):
 def _edge_vectors(points: _Points, pairs: _Pairs):
     """Return the vectors of edges (e, m) in the dtype of the points."""
     with x64_on():
-        return _vectors_of(points, pairs).astype(points.positions.dtype)
-
-
-def _vectors_of(points: _Points, pairs: _Pairs):
-    """Return the vectors from receivers to senders (e, m), float64; 0 where there is none."""
-    if not len(points.positions):
-        return jnp.zeros((len(pairs.senders), points.positions.shape[1]))
-    x, cell = _receivers_of(points, pairs)
-    return vectors_to(points.positions, x, cell, _images_of(pairs))[:, 0]
+        return jnp.stack(_coordinates_of(points, pairs), axis=-1).astype(points.positions.dtype)
 
 
 def _sloped(distances, points: _Points, edges: _Pairs):
     """Return the distances (e,) of edges as a function of the points and the cell."""
     x, cell = _receivers_of(points, edges)
-    return with_image_slopes(distances[:, None], points.positions, x, cell, _images_of(edges), 2.0)[:, 0]
+    # One column: each receiver is a query with one neighbor.
+    images = ImageRows(edges.senders[:, None], None if edges.shifts is None else edges.shifts[:, None])
+    return with_image_slopes(distances[:, None], points.positions, x, cell, images, 2.0)[:, 0]
 
 
 def _receivers_of(points: _Points, pairs: _Pairs) -> tuple:
@@ -650,8 +658,3 @@ def _receivers_of(points: _Points, pairs: _Pairs) -> tuple:
     if cell is not None and cell.ndim == 3:
         cell = cell[jnp.clip(points.ids[rows], 0, len(cell) - 1)]
     return points.positions[rows], cell
-
-
-def _images_of(pairs: _Pairs) -> ImageRows:
-    """Return the senders as the one image that each receiver is measured to."""
-    return ImageRows(pairs.senders[:, None], None if pairs.shifts is None else pairs.shifts[:, None])

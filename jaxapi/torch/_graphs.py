@@ -93,7 +93,7 @@ def knn_graph(
     x : Tensor, shape (n, m) or (n,)
         The points.
     k : int
-        How many; with `loop` a point is one of its own.
+        How many, where its cloud has so many; with `loop` a point is one of its own.
     batch : Tensor of int, shape (n,), optional
         The cloud that each point belongs to, in any order.
     loop : bool, default False
@@ -126,7 +126,8 @@ def knn_graph(
         points = _directions(points)
     tree = spatial.KDTree(as_shared_array(points), batch=_ids(batch))
     graph = tree.knn_graph(k, loop=loop)
-    return _edges(as_indices(graph.senders), as_indices(graph.receivers), flow)
+    edges = _edges(as_indices(graph.senders), as_indices(graph.receivers), flow)
+    return edges if batch is None and k < len(points) else edges[:, edges[0] < len(points)]
 
 
 def radius(
@@ -380,6 +381,8 @@ def _sample_on_host(points, sizes, sample_sizes, starts) -> torch.Tensor:
 def _sample_on_device(points, sizes, sample_sizes, starts) -> torch.Tensor:
     """Return the same by a program for all clouds, each in as many rows as the largest has, or a few more."""
     largest, most = torch.stack([sizes.max(), sample_sizes.max()]).tolist() if len(sizes) else (0, 0)
+    if largest == 0:
+        return sizes.new_empty(0)
     row_count = padded_size(largest)
     first_rows = sizes.cumsum(0) - sizes
     in_cloud = torch.arange(row_count, device=points.device) < sizes[:, None]  # (clouds, rows)

@@ -306,7 +306,7 @@ class KDTree:
         Parameters
         ----------
         k : int
-            How many.
+            How many, where there are so many.
         p : float, default 2
             Minkowski's p.
         loop : bool, default False
@@ -321,13 +321,15 @@ class KDTree:
 
     def _graph(self, graph, p: float) -> NeighborGraph:
         senders = as_indices(graph.senders)
-        receivers = as_indices(graph.receivers)
-        shifts = None if self.cell is None else as_tensor(graph.shifts)
-        edges = NeighborGraph(senders, receivers, as_tensor(graph.distances), shifts)
-        if not self._has_slopes(self.data):
-            return edges
-        neighbors = Neighbors(receivers, senders, edges.distances, shifts)
-        return edges._replace(distances=self._edge_distances(neighbors, receivers, self.data, p, self.batch))
+        is_edge = senders < self.n  # some points may have fewer than k others
+        senders = senders[is_edge]
+        receivers = as_indices(graph.receivers)[is_edge]
+        distances = as_tensor(graph.distances)[is_edge]
+        shifts = None if self.cell is None else as_tensor(graph.shifts)[is_edge]
+        if self._has_slopes(self.data):
+            neighbors = Neighbors(receivers, senders, distances, shifts)
+            distances = self._edge_distances(neighbors, receivers, self.data, p, self.batch)
+        return NeighborGraph(senders, receivers, distances, shifts)
 
     # --- derivatives --------------------------------------------------------------------------------------
 

@@ -101,6 +101,15 @@ class TestKnnGraph:
             found[int(flow == "source_to_target")].tolist()
         )
 
+    @pytest.mark.parametrize("loop", [False, True])
+    def test_clouds_of_fewer_points(self, loop):
+        x = torch.tensor([0.0, 1.0, 3.0, 4.5])
+        assert near.knn_graph(x, 9, loop=loop).shape == (2, 16 if loop else 12)
+        edges = pairs_of(near.knn_graph(x, 2, torch.tensor([0, 0, 1, 2]), loop=loop))
+        right = {(1, 0), (0, 1)} | ({(i, i) for i in range(4)} if loop else set())
+        assert len(edges) == len(right)
+        assert set(edges) == right
+
     def test_cosine_in_positional_order(self):
         x = torch.tensor([[1.0, 0.0], [9.0, 1.0], [0.0, 1.0], [0.0, 9.0]])
         found = near.knn_graph(x, 1, None, False, "source_to_target", True, 2, 1)
@@ -304,3 +313,56 @@ def test_what_is_written_later_changes_nothing():
 def test_arrays_of_others_are_refused():
     with pytest.raises(TypeError, match=r"x must be a torch\.Tensor, got list"):
         near.knn_graph([[0.0], [1.0]], 1)
+
+
+def small_case(generator):
+    """Return few points and queries of whole numbers, with ids of clouds or without."""
+
+    def draw(low, high):
+        return int(torch.randint(low, high, (), generator=generator))
+
+    n, q, m = draw(0, 9), draw(0, 6), draw(1, 5)
+    cloud_count = draw(0, 4)
+    x = torch.randint(0, 3, (n, m), generator=generator).float()
+    y = torch.randint(0, 3, (q, m), generator=generator).float()
+    if cloud_count == 0:
+        return x, y, None, None
+    ids = [torch.randint(0, cloud_count, (size,), generator=generator) for size in (n, q)]
+    return x, y, *ids
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(4))
+def test_few_points_of_every_sort(seed):
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(40):
+        x, y, batch_x, batch_y = small_case(generator)
+        k, r, most = (int(torch.randint(1, high, (), generator=generator)) for high in (5, 4, 4))
+        squares = squares_of(x, y, batch_x, batch_y)
+        within = squares.where(squares <= r * r, torch.inf)
+        assert pairs_of(near.knn(x, y, k, batch_x, batch_y)) == nearest_pairs(squares, k)
+        assert sorted(pairs_of(near.radius(x, y, r, batch_x, batch_y))) == sorted(nearest_pairs(within, None))
+        found = near.radius(x, y, r, batch_x, batch_y, most)
+        assert pairs_of(found) == nearest_pairs(within, most)
+        has_point = (squares < torch.inf).any(dim=1)
+        if has_point.all() and len(x):
+            rows = near.nearest(y, x, batch_y, batch_x)
+            assert rows.tolist() == squares.argmin(dim=1).tolist()
+
+        squares = squares_of(x, x, batch_x, batch_x)
+        squares.fill_diagonal_(torch.inf)
+        within = squares.where(squares <= r * r, torch.inf)
+        right = sorted((sender, receiver) for receiver, sender in nearest_pairs(squares, k))
+        assert sorted(pairs_of(near.knn_graph(x, k, batch_x))) == right
+        assert sorted(pairs_of(near.KDTree(x, batch=batch_x).knn_graph(k).edge_index)) == right
+        right = sorted((sender, receiver) for receiver, sender in nearest_pairs(within, None))
+        assert sorted(pairs_of(near.radius_graph(x, r, batch_x))) == right
+        assert sorted(pairs_of(near.KDTree(x, batch=batch_x).radius_graph(r).edge_index)) == right
+
+        sample = near.fps(x, batch_x, 0.6, random_start=False).tolist()
+        ids = torch.zeros(len(x)) if batch_x is None else batch_x
+        right = []
+        for cloud in sorted(set(ids.tolist())):
+            rows = (ids == cloud).nonzero()[:, 0]
+            right += rows[farthest(x[rows], -int(-len(rows) * 0.6 // 1), 0)].tolist()
+        assert sample == right

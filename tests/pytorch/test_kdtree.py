@@ -151,6 +151,19 @@ class TestGraphs:
         assert gradcheck(lengths, inputs)
         assert gradgradcheck(lengths, inputs)
 
+    def test_clouds_of_fewer_points(self):
+        points = torch.tensor([[0.0], [1.0], [3.0]], requires_grad=True)
+        tree = near.KDTree(points, batch=torch.tensor([0, 0, 1]))
+        graph = tree.knn_graph(4)
+        assert graph.edge_index.tolist() == [[1, 0], [0, 1]]
+        graph.distances.sum().backward()
+        assert points.grad.tolist() == [[-2.0], [2.0], [0.0]]
+        distances, indices = tree.kneighbors(2)
+        assert indices.tolist() == [[1, 3], [0, 3], [3, 3]]
+        assert distances.tolist() == [[1.0, math.inf], [1.0, math.inf], [math.inf, math.inf]]
+        (slopes,) = torch.autograd.grad(distances[0, 0], points)
+        assert slopes.tolist() == [[-1.0], [1.0], [0.0]]
+
     def test_query_radius_by_scipy(self):
         points = points_of(60)
         x = points_of(7)

@@ -237,3 +237,46 @@ def test_derivatives_of_large_and_small_distances():
         x = jnp.asarray([3 * size, 4 * size], jnp.float32)
         slope = jax.grad(lambda x, points=points: KDTree(points).query(x)[0])(x)
         np.testing.assert_allclose(slope, [0.6, 0.8], rtol=1e-6)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"boxsize": BOX}, {"cell": np.diag(BOX)}, {"batch": [0, 0, 0, 1, 1, 1]}, {"engine": "lax"}],
+    ids=["plain", "boxsize", "cell", "batch", "lax"],
+)
+def test_radius_graph_whose_values_are_known_needs_no_room(settings):
+    """Outside of jit all edges come; their derivatives are those of a graph with room."""
+
+    def total(points, max_edges=None):
+        graph = KDTree(points, **settings).radius_graph(R, max_edges=max_edges)
+        assert max_edges or graph.distances.shape == (int(graph.count),)
+        return energy(graph.distances)
+
+    def nothing(points):
+        graph = KDTree(points, **settings).radius_graph(0.0)
+        return graph.distances.sum(), graph
+
+    with jax.enable_x64(True):
+        points = jnp.asarray(POINTS)
+        for derivative in (jax.grad, jax.hessian):
+            expected = jax.jit(derivative(partial(total, max_edges=40)))(points)
+            np.testing.assert_allclose(derivative(total)(points), expected, rtol=1e-12, atol=1e-12)
+        slopes, none = jax.grad(nothing, has_aux=True)(points)
+        assert not np.asarray(slopes).any()
+        assert all(len(array) == 0 for array in none if array.ndim)
+        with pytest.raises(TypeError, match="pass max_edges"):
+            jax.jit(jax.grad(total))(points)
+
+
+def test_radius_graph_has_a_slope_in_the_cell():
+    with jax.enable_x64(True):
+        cell = jnp.diag(jnp.asarray(BOX))
+        found = jax.grad(lambda cell: KDTree(POINTS, cell=cell).radius_graph(R).distances.sum())(cell)
+        step = 1e-6 * np.eye(4).reshape(4, 2, 2)
+        sums = [
+            float(KDTree(POINTS, cell=cell + change).radius_graph(R).distances.sum())
+            for change in (*step, *-step)
+        ]
+        expected = (np.array(sums[:4]) - sums[4:]) / 2e-6
+        np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-7)

@@ -381,6 +381,31 @@ def test_derivatives_to_second_order(kind):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+def test_a_derivative_outside_of_programs_needs_no_room():
+    x = np.random.default_rng(10).random((12, 3)).astype(np.float32)
+
+    def sum_of_squares(x):
+        neighbors = NeighborList(x, 0.3, 0.1).update(x * 2)
+        graph = neighbors.edges(fill_value=0)
+        return jnp.sum(graph.distances**2)
+
+    def expected(x):
+        return 4 * jnp.sum(KDTree(x).radius_graph(0.15).distances ** 2)
+
+    np.testing.assert_allclose(jax.grad(sum_of_squares)(x), jax.grad(expected)(x), rtol=1e-4)
+
+
+def test_points_on_several_devices_are_refused():
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("points",))
+    if mesh.size < 2:
+        pytest.skip("one device")
+    x = jax.device_put(np.zeros((4, 2)), jax.sharding.NamedSharding(mesh, jax.P("points")))
+    with pytest.raises(TypeError, match="bring them to one"):
+        NeighborList(x, 1.0)
+    with pytest.raises(ValueError, match="bring it to one"):
+        NeighborList(np.zeros((4, 2)), 1.0).update(x)
+
+
 @pytest.mark.daily
 def test_a_list_is_a_value():
     neighbors = NeighborList(np.array([[0.0], [0.5]]), 1.0, 0.5, cell=[[4.0]], batch=[0, 0])
