@@ -20,7 +20,7 @@ from ._core._lengths import capacity, cut, has_own_length
 from ._core._masks import index_dtype_for, put_at
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
 from ._core._typing import Array, ArrayLike
-from ._interop import as_array, as_operand, by_numpy
+from ._interop import as_array, as_operand, with_numpy
 from ._interop._array_arguments import takes_array, takes_sequence
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip"]
@@ -287,8 +287,11 @@ def _repeat_into_buffer(x, counts, axis):
     if axis is None:
         x = x.reshape(-1)
         axis = 0
-    if (by_host := by_numpy("repeat", x, counts, axis)) is not None:
-        return by_host
+    return _repeat_of_own_length(x, counts, axis)
+
+
+@functools.partial(with_numpy, "repeat")
+def _repeat_of_own_length(x, counts, axis):
     total, repeated = repeated_in_buffer(x, counts, axis)
     with x64_for(x.dtype):
         return cut(total, repeated)[0] if axis == 0 else repeated

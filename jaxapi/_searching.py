@@ -17,7 +17,7 @@ from ._core._masks import count_true, index_dtype_for, running_counts, true_posi
 from ._core._order import float_keys, insertion_points
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
-from ._interop import as_argument, as_operand, as_operands, by_numpy
+from ._interop import as_argument, as_operand, as_operands, with_numpy
 from ._interop._array_arguments import static_axis, takes_array
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "top_k", "where"]
@@ -29,8 +29,11 @@ count_nonzero = takes_array(jnp.count_nonzero)
 def _nonzero(a, *, size=None, fill_value=None):
     if size is not None or not a.ndim or not a.size or not has_own_length(a):
         return jnp.nonzero(a, size=size, fill_value=fill_value)
-    if (by_host := by_numpy("nonzero", a)) is not None:
-        return by_host
+    return _nonzero_of_own_length(a)
+
+
+@functools.partial(with_numpy, "nonzero")
+def _nonzero_of_own_length(a):
     count, indices = nonzero_in_buffers(a)
     with x64_for(a.dtype, *[x.dtype for x in indices]):
         return cut(count, *indices)
@@ -105,7 +108,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmax(jnp.asarray([3.0, 7.0, 7.0])))
     1
     """
-    return _arg_extreme("argmax", x, axis, keepdims)
+    return _argmax(as_argument(x), static_axis(axis), keepdims)
 
 
 @of_standard("searching functions", "")
@@ -118,14 +121,17 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmin(jnp.asarray([3.0, 1.0, 1.0])))
     1
     """
-    return _arg_extreme("argmin", x, axis, keepdims)
+    return _argmin(as_argument(x), static_axis(axis), keepdims)
 
 
-def _arg_extreme(name, x, axis, keepdims):
-    x = as_argument(x)
-    axis = static_axis(axis)
-    by_host = by_numpy(name, x, axis, keepdims)
-    return _index_of_extreme(x, axis, keepdims, name == "argmax") if by_host is None else by_host
+@functools.partial(with_numpy, "argmax")
+def _argmax(x, axis, keepdims):
+    return _index_of_extreme(x, axis, keepdims, True)
+
+
+@functools.partial(with_numpy, "argmin")
+def _argmin(x, axis, keepdims):
+    return _index_of_extreme(x, axis, keepdims, False)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)

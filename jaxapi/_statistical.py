@@ -25,7 +25,7 @@ from ._core._exact import exact, exact_norm
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, DTypeLike
 from ._core._zeros import with_sign_of_zero
-from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, by_numpy, scalar_like
+from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, scalar_like, with_numpy
 from ._interop._array_arguments import static_axis, takes_array
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
@@ -307,8 +307,7 @@ def _extreme(function, x, axis, keepdims, initial, where):
         x = as_argument(x)
     axis = static_axis(axis)
     if initial is None and where is None:
-        by_host = by_numpy(function.__name__, x, axis, keepdims)
-        return _reduced(function, x, axis, keepdims) if by_host is None else by_host
+        return _EXTREMES[function](x, axis, keepdims)
     return _reduced(function, x, axis, keepdims, *_initial_and_where(x, initial, where))
 
 
@@ -318,6 +317,12 @@ def _reduced(function, x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
         extreme = function(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
         return _with_nan(extreme, x, axis, keepdims, where)
+
+
+_EXTREMES = {
+    function: with_numpy(function.__name__, functools.partial(_reduced, function))
+    for function in (jnp.max, jnp.min)
+}
 
 
 def _with_nan(extreme, x, axis, keepdims, where):

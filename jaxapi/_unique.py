@@ -17,7 +17,7 @@ from ._core._lengths import capacity, cut, has_own_length
 from ._core._masks import index_dtype_for, put_at, targets
 from ._core._order import keys_of
 from ._core._programs import compiled
-from ._interop import by_numpy
+from ._interop import with_numpy
 
 __all__ = ["RESULTS", "distinct_in_buffers", "in_two_programs"]
 
@@ -57,22 +57,25 @@ def in_two_programs(function):
     result = RESULTS.get(function.__name__)
     parts = ("values",) if result is None else result._fields
 
-    @functools.wraps(function)
-    def unique(x, /, *, size=None, fill_value=None):
-        if size is not None or not x.size or not has_own_length(x):
-            distinct = function(x, size=size, fill_value=fill_value)
-            return distinct if result is None else result(*distinct)
-        if "inverse_indices" not in parts:
-            by_host = by_numpy(function.__name__, x)
-            if by_host is not None:
-                return by_host if result is None else result(*by_host)
+    def of_own_length(x):
         count, taken = distinct_in_buffers(x, parts)
         with x64_for(x.dtype):
             distinct = [
                 array if part == "inverse_indices" else cut(count, array)[0]
                 for part, array in zip(parts, taken, strict=True)
             ]
-        return distinct[0] if result is None else result(*distinct)
+        return distinct[0] if result is None else distinct
+
+    if "inverse_indices" not in parts:
+        of_own_length = with_numpy(function.__name__, of_own_length)
+
+    @functools.wraps(function)
+    def unique(x, /, *, size=None, fill_value=None):
+        if size is not None or not x.size or not has_own_length(x):
+            distinct = function(x, size=size, fill_value=fill_value)
+        else:
+            distinct = of_own_length(x)
+        return distinct if result is None else result(*distinct)
 
     return unique
 

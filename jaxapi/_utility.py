@@ -9,7 +9,7 @@ from ._core._docs import Completion, of_standard, sharing
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
-from ._interop import as_operand, by_numpy
+from ._interop import as_operand, with_numpy
 from ._interop._array_arguments import static_axis, takes_array
 
 __all__ = ["all", "any", "diff"]
@@ -74,10 +74,7 @@ def any(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
 
 
 def _truth(function, x, axis, keepdims):
-    x = as_operand(x)
-    axis = static_axis(axis)
-    by_host = by_numpy(function.__name__, x, axis, keepdims)
-    return _reduced(function, x, axis, keepdims) if by_host is None else by_host
+    return _TRUTHS[function](as_operand(x), static_axis(axis), keepdims)
 
 
 @functools.partial(compiled, static_argnums=(0, 2, 3), inline=True)
@@ -85,3 +82,9 @@ def _truth(function, x, axis, keepdims):
 def _reduced(function, x, axis, keepdims):
     x = jnp.not_equal(x, 0) if jnp.iscomplexobj(x) else x
     return function(x, axis=axis, keepdims=keepdims)
+
+
+_TRUTHS = {
+    function: with_numpy(function.__name__, functools.partial(_reduced, function))
+    for function in (jnp.all, jnp.any)
+}

@@ -15,7 +15,7 @@ import numpy as np
 from ._dtypes import WIDE, x64_for, x64_mode
 from ._traces import eagerly, is_jax_array
 
-__all__ = ["Operands", "constant", "may_be_kept", "positions", "repeated"]
+__all__ = ["Operands", "constant", "constant_on", "may_be_kept", "positions", "repeated"]
 
 _MANY = 4096  # of each
 _SMALL = 64  # bytes of an array of NumPy's
@@ -45,6 +45,16 @@ def positions(starts: tuple[int, ...]) -> jax.Array:
 def may_be_kept() -> bool:
     """Whether numbers of a call outside of transformations may be kept: programs run, and not on a mesh."""
     return not jax.config.jax_disable_jit and jax.sharding.get_abstract_mesh().empty
+
+
+@functools.lru_cache(_MANY)
+def constant_on(value: float | tuple[float, ...], dtype: np.dtype, sharding: Any) -> jax.Array:
+    """Return a number, or a vector of a few, on the devices of a sharding, kept there.
+
+    To send three of them takes the host of a short search as long as all the rest: a loop of calls of 1,000
+    queries would take half as long again.
+    """
+    return jax.device_put(np.asarray(value, dtype), sharding)
 
 
 class Operands:

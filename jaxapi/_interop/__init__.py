@@ -2,11 +2,11 @@
 
 from ._by_numpy import (
     all_in_memory,
-    by_numpy,
     may_stay_numpys,
     memory_of,
     placed_on_device_of,
     placed_on_device_of_one,
+    with_numpy,
 )
 from ._convert import (
     ARRAY_TYPES,
@@ -32,7 +32,6 @@ __all__ = [
     "as_operands",
 ]
 __all__ += [
-    "by_numpy",
     "import_array",
     "import_dlpack",
     "is_passed_on",
@@ -40,4 +39,4 @@ __all__ += [
     "memory_of",
     "place",
 ]
-__all__ += ["placed_on_device_of", "placed_on_device_of_one", "scalar_like"]
+__all__ += ["placed_on_device_of", "placed_on_device_of_one", "scalar_like", "with_numpy"]

@@ -20,7 +20,6 @@ from ._host_memory import aligned_empty
 
 __all__ = [
     "all_in_memory",
-    "by_numpy",
     "may_stay_numpys",
     "memory_of",
     "placed_on_device_of",
@@ -39,13 +38,13 @@ def with_numpy(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         return call
 
     def either(x: Any, *args: Any, **kwargs: Any) -> Any:
-        result = by_numpy(name, x, *args, **kwargs)
+        result = _by_numpy(name, x, *args, **kwargs)
         return call(x, *args, **kwargs) if result is None else result
 
     return either
 
 
-def by_numpy(name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
+def _by_numpy(name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Return what NumPy computes of an array on the CPU, where that lies; None if JAX is to compute."""
     if is_traced(x) or not _is_large(name, x) or (host := memory_of(x)) is None:
         return None

@@ -1,7 +1,6 @@
 """Arrays on their way to a device and back: dtypes, placement, and what is refused."""
 
 import operator
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -18,7 +17,6 @@ __all__ = [
     "RECORD",
     "as_dtype",
     "check_finite",
-    "constant_on",
     "in_rows",
     "in_shape",
     "is_on_host",
@@ -90,16 +88,6 @@ def placed_like_one(data, *arrays):
 
 _dtype_of = operator.attrgetter("dtype")
 _copied = jax.jit(lambda *arrays: arrays)
-
-
-@lru_cache(maxsize=256)
-def constant_on(value: float | tuple[float, ...], dtype, sharding):
-    """Return a number or a few on the device, kept there.
-
-    To send three of them takes a short search's host as long as all the rest: a loop of calls of 1,000
-    queries would take half as long again.
-    """
-    return jax.device_put(np.asarray(value, dtype), sharding)
 
 
 def is_on_host(x) -> bool:

@@ -5,11 +5,12 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._constants import constant_on
 from .._core._devices import computed_in_host_memory
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, compiled, eagerly
 from .._core._typing import Array
-from ._arrays import as_dtype, constant_on
+from ._arrays import as_dtype
 from ._engines._protocol import Engine
 from ._tree._build import tree_size
 from ._tree._slopes import without_slopes

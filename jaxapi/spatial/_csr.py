@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._constants import constant_on
 from .._core._dtypes import x64_for
 from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly
-from ._arrays import constant_on, placed_like
+from ._arrays import placed_like
 from ._engines import _choice
 from ._tree._build import padded_size
 

@@ -11,13 +11,14 @@ from functools import partial
 import jax
 import numpy as np
 
+from .._core._constants import constant_on
 from .._core._dtypes import x64_for
 from .._core._lengths import first_rows
 from .._core._programs import compiled, eagerly
 from .._core._typing import Array
 from . import _tree_programs
 from ._answers import Answer
-from ._arrays import RECORD, check_finite, constant_on, in_shape
+from ._arrays import RECORD, check_finite, in_shape
 from ._engines._protocol import has_kernels
 from ._results import NeighborGraph, Neighbors
 from ._search import PairWeights, Queries, Search, has_bound

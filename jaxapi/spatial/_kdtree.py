@@ -15,13 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from .._core._constants import constant_on
 from .._core._dtypes import x64_for
 from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from .._missing import hints_at_arguments, hints_at_attributes
 from . import _clusterings, _tree_arguments
-from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, points_dtype, reject_traced
+from ._arrays import as_dtype, in_rows, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
 from ._cells import _cell_arguments
 from ._cells._points import ImagePoints

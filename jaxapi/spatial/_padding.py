@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._constants import constant_on
 from .._core._dtypes import x64_for
 from .._core._programs import compiled, eagerly, is_traced
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
-from ._arrays import constant_on
 from ._engines._choice import engine_of
 from ._tree._build import padded_size
 from ._tree_arguments import whole

@@ -28,7 +28,9 @@ class _FunctionOfArrays(torch.autograd.Function):
     def forward(ctx: Any, function: ArraysFunction, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.function = function
         ctx.save_for_backward(*tensors)
-        results = function(*map(as_shared_array, tensors))
+        arrays = [as_shared_array(tensor) for tensor in tensors]
+        with jax.default_device(arrays[0].device):  # of what JAX makes of nothing, such as slopes that are 0
+            results = function(*arrays)
         return tuple(map(as_tensor, results))
 
     @staticmethod

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._constants import constant_on
 from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
 from .._answers import Columns
-from .._arrays import as_dtype, check_finite, constant_on, reject_traced
+from .._arrays import as_dtype, check_finite, reject_traced
 from .._results import FixedNeighbors, FixedPairs, NearestNeighbors, NeighborGraph, Neighbors
 from .._search import PairWeights, Queries, Search, has_bound, index_dtype, sums_dtype
 from .._searcher import ConcreteSearcher, pairs_of

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from ..._core._constants import constant_on
 from ..._core._programs import is_traced
-from .._arrays import constant_on
 from ._layout import MeshLayout, names_of_rows
 
 __all__ = ["PlacedQueries", "placed"]
