@@ -175,9 +175,10 @@ def sample_of_clouds(points: Array, n: Array, start: Array, k: Array, *, size: i
     with x64_for(FLOAT64):
         row_ids = lax.broadcasted_iota(INT32, (cloud_count, row_count), 1)
         is_point = jnp.isfinite(points).all(axis=2) & (row_ids < n[:, None])
-        points = as_dtype(points, FLOAT64)
-        scale = jax.vmap(scale_of)(points, is_point)[:, None, None]
-        points = jnp.where(is_point[..., None], scaled(points, scale), 0)
+        points = jnp.where(is_point[..., None], points, 0)
+        if points.dtype == FLOAT64:  # others are squared as float64, in which none is too large or small
+            scale = jax.vmap(scale_of)(points, is_point)[:, None, None]
+            points = scaled(points, scale)
         columns = jnp.moveaxis(points, 2, 0)  # (m, clouds, rows)
         is_start = (row_ids == start[:, None]) & is_point
         first = jnp.where(is_start, row_ids, row_count).min(axis=1)
@@ -193,12 +194,11 @@ def sample_of_clouds(points: Array, n: Array, start: Array, k: Array, *, size: i
             sample = lax.dynamic_update_index_in_dim(sample, rows, step, axis=1)
             places = jnp.minimum(rows, row_count - 1)[None, :, None]
             sampled_points = jnp.take_along_axis(columns, places, axis=2)  # (m, clouds, 1)
-            from_new = jnp.square(columns - sampled_points).sum(axis=0)
-            distances = jnp.minimum(distances, from_new)
+            offsets = as_dtype(columns, FLOAT64) - as_dtype(sampled_points, FLOAT64)
+            distances = jnp.minimum(distances, jnp.square(offsets).sum(axis=0))
             distances = jnp.where(row_ids == rows[:, None], -jnp.inf, distances)  # not again
             farthest = distances.max(axis=1)
-            is_farthest = (distances == farthest[:, None]) & is_point
-            next_rows = jnp.where(is_farthest, row_ids, row_count).min(axis=1)
+            next_rows = jnp.where(distances == farthest[:, None], row_ids, row_count).min(axis=1)
             has_next = (farthest > -jnp.inf) & (rows < row_count)
             return step + np.int32(1), sample, distances, jnp.where(has_next, next_rows, row_count)
 

@@ -291,7 +291,7 @@ def nearest(
 def fps(
     src: torch.Tensor,
     batch: torch.Tensor | None = None,
-    ratio: float | torch.Tensor = 0.5,
+    ratio: float | torch.Tensor | None = 0.5,
     random_start: bool = True,
     batch_size: int | None = None,
     ptr: torch.Tensor | list[int] | None = None,
@@ -305,7 +305,7 @@ def fps(
     batch : Tensor of int, shape (n,), optional
         The cloud that each point belongs to, in any order.
     ratio : float or Tensor, shape (clouds,), default 0.5
-        How large a part of each cloud is sampled, rounded up.
+        How large a part of each cloud is sampled, rounded up; None is a half, too.
     random_start : bool, default True
         Whether the first point of each cloud is any, drawn by `torch.rand`; else it is the lowest row.
     batch_size : int, optional
@@ -337,7 +337,7 @@ def fps(
     points = _points(src, "src")
     order, sizes = _clouds(points, batch, ptr)
     dtype = points.dtype if points.is_floating_point() else torch.float32
-    parts = torch.as_tensor(ratio, dtype=dtype, device=points.device)
+    parts = torch.as_tensor(0.5 if ratio is None else ratio, dtype=dtype, device=points.device)
     sample_sizes = torch.ceil(sizes.to(dtype) * parts).long().clamp(min=0)
     sample_sizes = torch.minimum(sample_sizes, sizes)
     starts = torch.zeros_like(sizes)

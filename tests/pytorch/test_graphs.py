@@ -239,6 +239,7 @@ class TestFps:
         x, _ = clouds(20)
         batch = torch.arange(20) // 12
         right = near.fps(x, batch, 0.4, False)
+        assert near.fps(x, ratio=None, random_start=False).tolist() == farthest(x, 10, 0)
         for ptr in ([0, 12, 20], torch.tensor([0, 12, 20])):
             assert near.fps(x, ratio=0.4, random_start=False, ptr=ptr).tolist() == right.tolist()
 
