@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import Generic, Literal, overload
 
 import jax
-from typing_extensions import TypeVar
+from typing_extensions import Self, TypeVar
 
 from .._core._typing import Array, ArrayLike
-from . import _kdtree
+from . import _kdtree, _neighbor_list
 from . import distance as distance
 from ._farthest import sample_farthest_points as sample_farthest_points
 from ._linkage import single_linkage as single_linkage
-from ._neighbor_list import NeighborList as NeighborList
 from ._padding import pad_rows as pad_rows
 from ._results import (
     FixedNeighbors,
@@ -396,3 +395,46 @@ class KDTree(_kdtree.KDTree, Generic[Cell]):
         max_pairs: int | None = None,
         fill_value: ArrayLike = ...,
     ) -> set[tuple[int, int]] | Array | FixedPairs | PeriodicPairs: ...
+
+class NeighborList(_neighbor_list.NeighborList, Generic[Cell]):
+    @overload
+    def __init__(
+        self: NeighborList[None],
+        positions: ArrayLike,
+        cutoff: float,
+        skin: float = 0.0,
+        *,
+        cell: None = None,
+        periodic: Literal[True] = True,
+        batch: ArrayLike | None = None,
+        max_edges: int | None = None,
+        engine: Literal["scipy", "lax"] | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: NeighborList[Array],
+        positions: ArrayLike,
+        cutoff: float,
+        skin: float = 0.0,
+        *,
+        cell: ArrayLike,
+        periodic: bool | Sequence[bool] = True,
+        batch: ArrayLike | None = None,
+        max_edges: int | None = None,
+        engine: Literal["scipy", "lax"] | None = None,
+    ) -> None: ...
+    @property
+    def cell(self) -> Cell: ...
+    def update(self, positions: ArrayLike, cell: ArrayLike | None = None) -> Self: ...
+    @overload
+    def edges(
+        self: NeighborList[None], cutoff: float | None = None, *, fill_value: ArrayLike = ...
+    ) -> NeighborGraph: ...
+    @overload
+    def edges(
+        self: NeighborList[Array], cutoff: float | None = None, *, fill_value: ArrayLike = ...
+    ) -> PeriodicNeighborGraph: ...
+    @overload
+    def edges(
+        self: NeighborList[Array | None], cutoff: float | None = None, *, fill_value: ArrayLike = ...
+    ) -> NeighborGraph | PeriodicNeighborGraph: ...

@@ -8,6 +8,7 @@ import functools
 import math
 from collections.abc import Sequence
 from functools import partial
+from types import GenericAlias
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -98,20 +99,6 @@ class NeighborList:
     engine : {'scipy', 'lax'}, optional
         As that of `KDTree`.
 
-    Attributes
-    ----------
-    positions, cell, batch : Array
-        The points now, the cell now and the cloud of each point; `None` without a cell, or without clouds.
-    cutoff, skin : float
-        As given.
-    periodic : tuple of bool
-        Along which vectors of the cell points are repeated.
-    rebuilds : Array, shape (), int32
-        How often the list was built anew.
-    needed : Array, shape ()
-        The largest number of edges that a build has found so far. Above `max_edges` some were left out, and
-        `did_buffer_overflow` tells.
-
     Raises
     ------
     TypeError
@@ -156,6 +143,8 @@ class NeighborList:
     >>> int(moved.edges().count), int(moved.rebuilds)
     (0, 0)
     """
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # `NeighborList[Array]`: types are in `__init__.pyi`
 
     def __init__(
         self,
@@ -231,7 +220,10 @@ class NeighborList:
 
     @property
     def needed(self) -> Array:
-        """The largest number of edges within ``cutoff + skin`` that a build has found so far, ()."""
+        """The largest number of edges within ``cutoff + skin`` that a build has found so far, ().
+
+        Above `max_edges` some were left out.
+        """
         return self._build.needed
 
     @property
@@ -299,7 +291,9 @@ class NeighborList:
                 turns = None if turns is None else _no_turns(points.positions)
             return self._of(self._settings, points, turns, build)
 
-    def edges(self, cutoff: float | None = None, *, fill_value: ArrayLike = math.inf):
+    def edges(
+        self, cutoff: float | None = None, *, fill_value: ArrayLike = math.inf
+    ) -> NeighborGraph | PeriodicNeighborGraph:
         """Return the edges within the cutoff, as `KDTree.radius_graph` returns them.
 
         Parameters

@@ -116,11 +116,12 @@ def test_the_stub_written_by_hand_has_the_parameters_of_the_code():
         elif isinstance(statement, ast.ClassDef):
             names.add(statement.name)
             for method in statement.body:
-                methods.setdefault(method.name, []).append(method.args)
+                methods.setdefault((statement.name, method.name), []).append(method.args)
     assert set(jaxapi.spatial.__all__) <= names
-    assert set(methods) >= {"__init__", "query_radius", "knn_graph", "radius_graph", "query_pairs"}
-    for method, overloads in methods.items():
-        member = getattr(jaxapi.spatial.KDTree, method)
+    of_trees = {method for class_name, method in methods if class_name == "KDTree"}
+    assert of_trees >= {"__init__", "query_radius", "knn_graph", "radius_graph", "query_pairs"}
+    for (class_name, method), overloads in methods.items():
+        member = getattr(getattr(jaxapi.spatial, class_name), method)
         named = [p.name for p in parameters_of(member.fget if isinstance(member, property) else member)]
         in_stub = [[each.arg for each in [*args.args, *args.kwonlyargs]] for args in overloads]
         assert max(in_stub, key=len) == named, method
