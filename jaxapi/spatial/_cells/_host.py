@@ -88,11 +88,6 @@ class HostImages:
 
     # --- queries that are moved -------------------------------------------------------------------------
 
-    def boxes_in_reach(self, queries: WrappedQueries, reach, p: float) -> Box:
-        """Return the shifts (q, P) of images within reach (q,)."""
-        with np.errstate(all="ignore"):
-            return self.in_cell.boxes_in_reach(queries, reach, p)
-
     def pieces(self, queries: WrappedQueries, boxes: Box) -> Iterator[MovedQueries]:
         """Yield the queries moved by all shifts of their boxes (q, P), as many at a time as fit.
 
@@ -197,7 +192,7 @@ class HostImages:
         """
         radius = longest_within(radius)
         reach = self.in_cell.reach(queries, radius)
-        boxes = self.boxes_in_reach(queries, reach, search.p)
+        boxes = self.in_cell.boxes_in_reach(queries, reach, search.p)
         yield from self.within_boxes(queries, boxes, radius, reach, search)
 
     def within_boxes(
@@ -293,7 +288,7 @@ class HostImages:
                 is_later = image < number
                 unmeasured = UnmeasuredPairs(image[is_later], self.point_rows[number[is_later]])
                 yield self._pairs_within(points, unmoved, unmeasured, radius, search)
-        boxes = self.boxes_in_reach(points, reach, search.p)
+        boxes = self.in_cell.boxes_in_reach(points, reach, search.p)
         with_shifts = np.flatnonzero(((boxes.low < 0) | (boxes.high > 0)).any(axis=1))
         boxes = boxes.of(with_shifts)
         boxes.low[:, :1] = np.maximum(boxes.low[:, :1], 0)  # no shift of the other side
@@ -374,7 +369,7 @@ class HostImages:
         reach = largest * (1 + ROUNDING) + queries.rounding
         if self.ids is not None:
             reach = np.minimum(reach, self.in_cell.spacing / 4)
-        for moved in self.pieces(queries, self.boxes_in_reach(queries, reach, search.p)):
+        for moved in self.pieces(queries, self.in_cell.boxes_in_reach(queries, reach, search.p)):
             _, image = np.unique(moved.shift, axis=0, return_inverse=True)
             order = np.argsort(image, kind="stable")
             for numbers in np.split(order, np.flatnonzero(np.diff(image[order])) + 1):

@@ -181,6 +181,7 @@ class PointsInCell(NamedTuple):
             reach = xp.minimum(reach, self.spacing / 4)  # no two points of a cloud are that far apart
         return xp.where(radius >= 0, reach, -1.0)
 
+    @np.errstate(all="ignore")  # of queries that are not finite
     def boxes_in_reach(self, queries: WrappedQueries, reach, p: float) -> Box:
         """Return the shifts (q, P) by which queries may reach points within distances (q,), -1 for none."""
         xp = self.xp

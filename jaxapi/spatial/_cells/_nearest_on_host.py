@@ -156,7 +156,7 @@ class _NearestSearch:
         """
         queries = self.queries
         reach = last_distance * (1 + ROUNDING) + queries.rounding
-        boxes = self.images.boxes_in_reach(queries, reach, self.search.p)
+        boxes = self.images.in_cell.boxes_in_reach(queries, reach, self.search.p)
         many = np.flatnonzero(boxes.total >= many_images(self.k))
         if not len(many):
             return reach, boxes
@@ -177,7 +177,7 @@ class _NearestSearch:
 
         So it is far off the plane of the vectors, where images differ by less than distances are rounded.
         """
-        boxes = self.images.boxes_in_reach(queries, reach, self.search.p)
+        boxes = self.images.in_cell.boxes_in_reach(queries, reach, self.search.p)
         is_too_many = boxes.total >= MOST_IMAGES
         if self.search.p != 2 or not is_too_many.any():
             return boxes
