@@ -286,8 +286,7 @@ class NeighborList:
             elif is_kept and not self.did_buffer_overflow:
                 build = old
             else:
-                build = _built(points, self._settings, self.max_edges)
-                build = build._replace(rebuilds=old.rebuilds + np.int32(1))
+                build = self._rebuilt(points)
                 turns = None if turns is None else _no_turns(points.positions)
             return self._of(self._settings, points, turns, build)
 
@@ -329,7 +328,8 @@ class NeighborList:
         (4, 2)
         """
         cutoff = self.cutoff if cutoff is None else _length(cutoff, "cutoff")
-        if cutoff > self.cutoff:
+        dtype = self.positions.dtype
+        if dtype.type(cutoff) > dtype.type(self.cutoff):
             raise ValueError(f"this list has the edges within {self.cutoff}, got cutoff {cutoff}")
         inputs = self._points, self._turns, self._build.pairs
         with eagerly_unless_traced(*jax.tree.leaves(inputs)):
@@ -385,6 +385,14 @@ class NeighborList:
         if cell.shape != self.cell.shape:
             raise ValueError(f"this list has a cell of shape {self.cell.shape}, got shape {cell.shape}")
         return self._points._replace(positions=positions, cell=cell)
+
+    def _rebuilt(self, points: _Points) -> _Build:
+        """Return what is found at concrete points, with room for what any build so far has needed."""
+        old = self._build
+        max_edges = _room_for(int(old.needed)) if self.did_buffer_overflow else self.max_edges
+        found = _built(points, self._settings, max_edges)
+        needed = jnp.maximum(old.needed, found.needed)
+        return found._replace(needed=needed, rebuilds=old.rebuilds + np.int32(1))
 
     def _rebuilt_in_a_program(self, points: _Points, is_kept) -> _Build:
         """Return what is found at these points where the list is not kept, which the device decides."""
@@ -454,17 +462,18 @@ def _reach(settings: _Settings, dtype) -> float:
 
 def _built(points: _Points, settings: _Settings, max_edges: int) -> _Build:
     """Return what is found at these points; where they are concrete, with room for all of it."""
-    positions, cell, ids = points = without_slopes(points)
+    points = without_slopes(points)
     tree = _tree_of(points, settings)
-    reach = _reach(settings, positions.dtype)
+    reach = _reach(settings, points.positions.dtype)
     graph: Any = tree.radius_graph(reach, max_edges=max_edges)
     if not is_traced(graph.count) and int(graph.count) > max_edges:
         graph = tree.radius_graph(reach, max_edges=_room_for(int(graph.count)))
-    pairs = _Pairs(graph.receivers, graph.senders, None if cell is None else graph.shifts, graph.count)
+    shifts = None if points.cell is None else graph.shifts
+    pairs = _Pairs(graph.receivers, graph.senders, shifts, graph.count)
     with eagerly_unless_traced(graph.count):
-        return _Build(
-            _Points(positions, cell, ids), pairs, graph.count, jnp.zeros_like(graph.count, np.int32)
-        )
+        # Each array is one of its own, so that a program may be given the memory of the whole list.
+        start = jax.tree.map(jnp.copy, points)
+        return _Build(start, pairs, jnp.copy(graph.count), jnp.zeros_like(graph.count, np.int32))
 
 
 def _tree_of(points: _Points, settings: _Settings) -> KDTree:
@@ -621,7 +630,7 @@ def _coordinates_of(points: _Points, pairs: _Pairs) -> list:
 
 
 def _distances_of(points: _Points, pairs: _Pairs):
-    """Return the distances (e,) of pairs in the dtype of the points, as a search rounds them."""
+    """Return the distances (e,) of pairs in the dtype of the points, as a search on the host rounds them."""
     dtype = points.positions.dtype
     coordinates = _coordinates_of(points, pairs)
     if dtype == np.float32:  # whose squares neither vanish nor overflow in float64

@@ -164,7 +164,7 @@ def radius(
     Returns
     -------
     Tensor, shape (2, number of neighbors in all), int64
-        Rows of `y`, ascending, and rows of `x`: ascending, with `max_num_neighbors` nearest first.
+        Rows of `y`, ascending, and rows of `x`: with `max_num_neighbors` nearest first, else in any order.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as arrays of JAX and back: the same memory, and each library waits for the other."""
+"""Tensors of PyTorch as arrays of JAX and back; each library waits for the other."""
 
 from typing import Any
 
@@ -34,11 +34,20 @@ def as_array_or_number(x: Any) -> Any:
     return from_dlpack(x.detach(), copy=True) if isinstance(x, torch.Tensor) else x
 
 
-def as_tensor(array: jax.Array) -> torch.Tensor:
-    """Return an array's memory as a tensor on the same device; PyTorch's stream waits for JAX's."""
-    return torch.from_dlpack(array)
+def as_tensor(array: jax.Array, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Return an array as a tensor on the same device, on a GPU a copy of it, in a dtype if one is given.
+
+    JAX uses a GPU's memory again as soon as no one holds it, also where PyTorch's stream has yet to read it.
+    So the copy is waited for, and lies in memory that PyTorch uses again in the order of its stream.
+    """
+    shared = torch.from_dlpack(array)
+    if not shared.is_cuda:
+        return shared.to(dtype)
+    tensor = shared.to(dtype, copy=True)
+    torch.cuda.current_stream(tensor.device).synchronize()
+    return tensor
 
 
 def as_indices(array: jax.Array) -> torch.Tensor:
     """Return an array of rows as a tensor of int64, by which tensors are indexed."""
-    return as_tensor(array).long()
+    return as_tensor(array, torch.int64)

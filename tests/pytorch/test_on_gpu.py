@@ -1,6 +1,7 @@
 """Tensors on an NVIDIA GPU: the answers of the CPU, on their device, in the order of PyTorch's stream."""
 
 import jax
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -53,11 +54,29 @@ def test_answers_of_the_cpu(call):
     torch.testing.assert_close(found, right, rtol=1e-6, atol=0)
 
 
-def test_memory_is_shared():
+def test_memory_of_arguments_is_shared():
     tensor = torch.ones(1000, 3, device="cuda")
     array = _tensors.as_shared_array(tensor)
     assert array.unsafe_buffer_pointer() == tensor.data_ptr()
-    assert _tensors.as_tensor(array).data_ptr() == tensor.data_ptr()
+
+
+def test_a_result_is_read_before_its_memory_is_used_again():
+    """JAX uses memory that no one holds at once; PyTorch's stream is late."""
+    size = 1 << 22
+    factors = torch.rand(6000, 6000, device="cuda")
+    torch.cuda.synchronize()
+    for is_late in (False, True):
+        array = jax.numpy.arange(size, dtype=np.int32)
+        tensor = None if is_late else _tensors.as_tensor(array)
+        for _ in range(20):
+            factors = (factors @ factors).clamp_(0, 1)
+        tensor = _tensors.as_tensor(array) if is_late else tensor
+        del array
+        found = tensor + 1
+        del tensor
+        for number in range(8):
+            jax.numpy.full(size, -number, np.int32).block_until_ready()
+        assert (found == torch.arange(1, size + 1, device="cuda")).all()
 
 
 @pytest.mark.parametrize("on_own_stream", [False, True])

@@ -296,12 +296,31 @@ def test_what_does_not_fit_is_said_and_gets_room_outside_of_programs():
         assert int(again.needed) == 14
         assert bool(again.did_buffer_overflow)
         assert jax.tree.structure(again) == jax.tree.structure(neighbors)
+        sparse = again.update(x * 3)  # which makes room for the steps before, too
+        assert int(sparse.needed) == 14
+        assert sparse.max_edges >= 14
+        assert not bool(update(sparse, x * 0.4).did_buffer_overflow)
         larger = again.update(x * 0.4)
         assert larger.max_edges >= 14
         assert not bool(larger.did_buffer_overflow)
         assert_edges(larger.edges(), x * 0.4)
         assert int(larger.rebuilds) == 3
         assert NeighborList(x * 0.4, 1.0, 0.5, max_edges=6).max_edges >= 14
+
+
+def test_a_list_may_be_donated():
+    """Its arrays are all of their own memory, of one that is made and one that is built anew."""
+    x = jax.numpy.asarray(np.random.default_rng(8).random((20, 2)), np.float32)
+    update = jax.jit(NeighborList.update, donate_argnums=0)
+    neighbors = NeighborList(x + 0, 0.3, 0.1, cell=np.eye(2), batch=np.zeros(20, int))
+    moved = update(neighbors, x + np.float32(0.01))
+    moved = update(moved.update(x * np.float32(0.5)), x)
+    assert_edges(moved.edges(), np.asarray(x), 0.3, cell=np.eye(2))
+
+
+def test_a_cutoff_in_the_dtype_of_the_positions_is_the_lists():
+    neighbors = NeighborList(np.float32([[0.0], [0.1]]), 0.1)
+    assert int(neighbors.edges(np.float32(0.1)).count) == 2
 
 
 # --- what it gives --------------------------------------------------------------------------------------
