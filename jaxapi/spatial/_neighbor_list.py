@@ -90,7 +90,8 @@ class NeighborList:
     cutoff : float
         Largest length of an edge, inclusive, rounded to the dtype of the positions; at least 0.
     skin : float, default 0
-        How much farther pairs are looked for, at least 0. With 0 every update builds anew.
+        How much farther pairs are looked for, at least 0. With 0 every update
+        builds anew, where there are points.
     cell, periodic, batch
         As those of `KDTree`.
     max_edges : int, optional
@@ -513,9 +514,11 @@ def _motion(built: _Points, now: _Points, *, settings: _Settings) -> _Motion:
             lattice = _Moving.of(built.cell[..., axes, :], now.cell[..., axes, :], built.ids)
             steps, turns_of_axes = lattice.steps(start, moved)
             turns = jnp.zeros(steps.shape, np.int32).at[:, axes].set(turns_of_axes)
-            strain, skewness = lattice.strain, lattice.skewness
+            strain = lattice.strain
+            skewness = lattice.skewness
         precision = 8 * float(np.finfo(built.positions.dtype).eps)
-        cutoff, reach = settings.cutoff, settings.cutoff + settings.skin
+        cutoff = settings.cutoff
+        reach = cutoff + settings.skin
         extent = jnp.maximum(jnp.abs(start), jnp.abs(moved)).max(initial=0) + reach
         rounding = ROUNDING * len(settings.periodic) * skewness * extent
         allowed = (1 - strain) * reach * (1 - precision) - cutoff * (1 + precision) - rounding

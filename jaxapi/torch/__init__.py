@@ -1,7 +1,8 @@
 """Near points of PyTorch's tensors: the KD-tree, graphs, clusters, distances and interpolation.
 
-Tensors go in and come out, on the device where they are, without a copy; derivatives are those of
-`torch.autograd`, of any order. This module alone needs PyTorch, and nothing else imports it.
+Tensors go in and come out, on the device where they are. They are read without a copy; on a GPU results are
+copied into PyTorch's memory. Derivatives are those of `torch.autograd`, of any order. This module alone needs
+PyTorch, and nothing else imports it.
 """
 
 from ._clusters import DensityClusters, StableClusters, dbscan, hdbscan

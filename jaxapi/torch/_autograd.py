@@ -38,7 +38,8 @@ class _FunctionOfArrays(torch.autograd.Function):
         tensors = ctx.saved_tensors
         is_wanted = ctx.needs_input_grad[1:]
         slopes = iter(differentiable(_pullback(ctx.function, is_wanted), *tensors, *cotangents))
-        return None, *(next(slopes) if wanted else None for wanted in is_wanted)
+        slopes_of_all = [next(slopes) if wanted else None for wanted in is_wanted]
+        return None, *slopes_of_all  # the function itself has none
 
 
 def _pullback(function: ArraysFunction, is_wanted: tuple[bool, ...]) -> ArraysFunction:
@@ -51,9 +52,10 @@ def _pullback(function: ArraysFunction, is_wanted: tuple[bool, ...]) -> ArraysFu
 
         def of_wanted(*wanted_arguments: jax.Array) -> tuple[jax.Array, ...]:
             given = iter(wanted_arguments)
-            return function(
-                *(next(given) if wanted else x for wanted, x in zip(is_wanted, arguments, strict=True))
-            )
+            all_arguments = [
+                next(given) if wanted else x for wanted, x in zip(is_wanted, arguments, strict=True)
+            ]
+            return function(*all_arguments)
 
         varied = [x for wanted, x in zip(is_wanted, arguments, strict=True) if wanted]
         _, pull_back = jax.vjp(of_wanted, *varied)

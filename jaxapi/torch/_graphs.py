@@ -388,7 +388,8 @@ def _sample_on_device(points, sizes, sample_sizes, starts) -> torch.Tensor:
     in_cloud = torch.arange(row_count, device=points.device) < sizes[:, None]  # (clouds, rows)
     padded = points.new_zeros(len(sizes), row_count, points.shape[1])
     padded[in_cloud] = points.detach()
-    counts, first = as_shared_array(sizes.int()), as_shared_array(starts.int())
+    counts = as_shared_array(sizes.int())
+    first = as_shared_array(starts.int())
     rows = sample_of_clouds(as_shared_array(padded), counts, first, np.int32(most), size=padded_size(most))
     rows = as_indices(rows) + first_rows[:, None]
     return rows[torch.arange(rows.shape[1], device=points.device) < sample_sizes[:, None]]
