@@ -52,7 +52,7 @@ def as_array(x, copy: bool | None = None) -> Array:
 
 
 def as_numpys_array(sequence) -> Array:
-    """Convert a list or a tuple; where x64 mode is on, ints from 2**63 on have the dtype that NumPy gives them.
+    """Convert a list or a tuple; with x64 mode on, ints from 2**63 on have the dtype that NumPy has for them.
 
     Others are not converted: integers beyond 64 bits are Python objects to NumPy.
     """
