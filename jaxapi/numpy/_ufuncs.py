@@ -404,7 +404,8 @@ class ufunc:
 
         A Python number takes the dtype of the array, as in a call, and as in NumPy from 2.6 on.
         """
-        self._check_binary("outer")
+        if self.nin != 2:
+            raise ValueError(f"outer only supported for binary functions: {self.__name__} is none")
         return (self if self.takes_weak_number(A, B) else self._outer_of_arrays)(A, B, **options)
 
     @_in_numpys_way(np.ufunc.outer)

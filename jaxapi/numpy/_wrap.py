@@ -74,7 +74,6 @@ _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 _RETURNS_BOOL = ("allclose", "array_equal", "array_equiv")
 # Arguments that are not promoted together with the others.
 _NOT_PROMOTED = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist", "choicelist", "default"]}
-_NOT_PROMOTED |= {"allclose": ["rtol", "atol"], "isclose": ["rtol", "atol"]}
 
 
 def signature_of(name: str, numpys) -> inspect.Signature:
@@ -235,6 +234,8 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             form = forms.get(n, form_of_others)
             if form:
                 values["arrays" if n == "tup" else n] = form(x)
+            elif allowed is not None and n not in allowed:
+                raise TypeError(f"{name}() got an unexpected keyword argument {n!r}")
             elif x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
         if folds:
@@ -276,6 +277,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             check_holder_of_positions(out)
             return into(out, result, "unsafe")
         casting = "unsafe" if name in CAST_TO_OUT and result.dtype.kind != "c" else "same_kind"
+        casting = values.get("casting", casting)
         return into(out, result, casting, broadcasts=name in BROADCASTS_TO_OUT)
 
     return wrapped
