@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._constants import constant_on
 from ..._core._dtypes import x64_for, x64_on
 from ..._core._lengths import first_rows
 from ..._core._programs import any_traced, eagerly, is_traced
@@ -19,7 +20,7 @@ from .._results import NearestNeighbors
 from .._scipy._callback import Batch, Result, called_back
 from .._scipy._trees import Options
 from .._search import PairWeights, Queries, Search
-from .._tree._build import padded_size
+from .._tree._build import padded_size, tree_size
 from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
 from . import _device
@@ -235,12 +236,32 @@ class ProgramImageSearcher(ImageSearcher):
     # --- among the points -------------------------------------------------------------------------------
 
     def _all_edges(self, r, search: Search, relation: Relation) -> tuple:
+        if self.engine is not None and _device.are_plain_clouds(self.points):
+            return self._all_edges_of_clouds(r, search, relation)
         *edges, count = self._fixed_edges(r, search, relation, EDGES_AT_FIRST)
         edge_count = int(count)
         if edge_count > EDGES_AT_FIRST:
             *edges, count = self._fixed_edges(r, search, relation, padded_size(edge_count))
         with eagerly():
             return *first_rows(edge_count, *edges), count
+
+    def _all_edges_of_clouds(self, r, search: Search, relation: Relation) -> tuple:
+        """Return what `_all_edges` does, of clouds without a cell: their tree is built once."""
+        data, n, _, ids = self.points
+        sharding = data.sharding
+        with eagerly(), x64_for(data.dtype):
+            row_count = tree_size(len(data), self._m + 1)  # with the axis by which clouds are apart
+            points = ImagePoints(
+                self.engine.as_input(data, row_count, sharding),
+                constant_on(int(n), INT32, sharding),
+                None,
+                self.engine.as_input(ids, row_count, sharding),
+            )
+            radius = constant_on(float(r), search.dtype, sharding)
+            options = {"search": self._tree_search(search), "relation": relation, "dtype": search.dtype}
+            receivers, senders, distances, count, total = _device.all_edges_of_clouds(points, radius, **options)
+            receivers, senders, distances = first_rows(total, receivers, senders, distances)
+            return receivers, senders, None, distances, count
 
     def _fixed_edges(self, r, search: Search, relation: Relation, size: int) -> tuple:
         rows = Result((size,), search.index_dtype)
