@@ -791,6 +791,8 @@ def _outer(a, b):
 
 @functools.wraps(jnp.intersect1d)
 def _intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
+    arrays = [np.asarray(x) if type(x) in _PYTHON_NUMBERS else x for x in (ar1, ar2)]
+    ar1, ar2 = together(arrays)
     if not return_indices:
         return jnp.intersect1d(ar1, ar2, assume_unique)
     common, *positions = jnp.intersect1d(ar1, ar2, assume_unique, return_indices=True)

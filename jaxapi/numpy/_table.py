@@ -139,7 +139,7 @@ trim_zeros unique unique_all unique_inverse
 PROMOTES_TOGETHER = """
 allclose append array_equal array_equiv choose convolve correlate cross dot inner intersect1d isclose
 isin kron matmul multi_dot outer polyadd polydiv polymul polysub polyval searchsorted select setxor1d
-tensordot union1d vdot vecdot
+tensordot vdot vecdot
 """.split()
 
 # They fold an array along an axis, and take axis 0 or -1 of one without axes, too.

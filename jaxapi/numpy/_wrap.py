@@ -10,7 +10,7 @@ import numpy as np
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for
 from .._core._errors import NEEDS_A_VALUE, numpy_error, with_remedy
 from .._core._programs import is_traced
-from .._interop import as_array
+from .._interop import as_array, as_numpys_array
 from ..mutable import _promotion
 from ..mutable._array import (
     NUMPY,
@@ -83,8 +83,10 @@ def value_of(x):
     """Return what a function of JAX takes for an array: a `jax.Array`, or what is none as it is."""
     if isinstance(x, Array):
         return x._value
-    if isinstance(x, (list, tuple, np.ndarray, np.generic)):
-        return as_array(unwrap(x))
+    if isinstance(x, (list, tuple)):
+        return as_numpys_array(unwrap(x))
+    if isinstance(x, (np.ndarray, np.generic)):
+        return as_array(x)
     if isinstance(x, _NOT_CONVERTED) or x is None:
         return x
     if isinstance(x, range):

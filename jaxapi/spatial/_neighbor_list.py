@@ -131,7 +131,8 @@ class NeighborList:
     traced; the list is built anew at each step then.
 
     Outside of jit, an update whose points no longer fit makes room for them; inside `needed` is all that can
-    tell. Check it after a loop, and update the list outside of jit before it runs again.
+    tell. Check it after a loop, and update the list outside of jit before it runs again. Lists of `jax.vmap`
+    have one size: make them anew, with ``max_edges=int(neighbors.needed.max())``.
 
     Examples
     --------
@@ -159,7 +160,10 @@ class NeighborList:
         max_edges: int | None = None,
         engine: Literal["scipy", "lax"] | None = None,
     ):
-        tree = KDTree(positions, cell=cell, periodic=periodic, batch=batch, engine=engine)
+        points = _tree_arguments.real_array(positions, True, "positions")
+        if points.ndim != 2 or points.shape[1] == 0:
+            raise ValueError(f"positions must be of shape (n, m) with m >= 1, got {points.shape}")
+        tree = KDTree(points, cell=cell, periodic=periodic, batch=batch, engine=engine)
         if tree._cloud.layout is not None:
             raise TypeError(
                 "a NeighborList is of points on one device: bring them to one by "
@@ -264,7 +268,8 @@ class NeighborList:
         ------
         ValueError
             If there is another number of points or of dimensions, or another dtype, than the list was made
-            for, or if there is a cell where the list has none.
+            for, if there is a cell where the list has none, or for several lists, of `jax.vmap`, outside of
+            it.
 
         Examples
         --------
@@ -313,7 +318,8 @@ class NeighborList:
         Raises
         ------
         ValueError
-            If the cutoff is negative, nan, or larger than that of the list.
+            If the cutoff is negative, nan, or larger than that of the list, and for several lists, of
+            `jax.vmap`, outside of it.
 
         Notes
         -----
@@ -328,6 +334,7 @@ class NeighborList:
         >>> int(neighbors.edges().count), int(neighbors.edges(1.5).count)
         (4, 2)
         """
+        self._refuse_several("edges")
         cutoff = self.cutoff if cutoff is None else _length(cutoff, "cutoff")
         dtype = self.positions.dtype
         if dtype.type(cutoff) > dtype.type(self.cutoff):
@@ -350,6 +357,11 @@ class NeighborList:
         Array, shape (e, m)
             ``positions[senders] + shifts @ cell - positions[receivers]``, 0 where there is no edge.
 
+        Raises
+        ------
+        ValueError
+            If list or graph are several, of `jax.vmap`, outside of it.
+
         Examples
         --------
         >>> import jaxapi as xp
@@ -358,17 +370,32 @@ class NeighborList:
         >>> neighbors.vectors(graph)[graph.mask].tolist()
         [[-1.0], [1.0]]
         """
+        self._refuse_several("vectors")
+        if graph.senders.ndim != 1:
+            raise ValueError(
+                f"these are edges of several graphs, of shape {graph.senders.shape}: "
+                "call vectors under jax.vmap"
+            )
         shifts = graph.shifts if isinstance(graph, PeriodicNeighborGraph) else None
         inputs = self._points, _Pairs(graph.receivers, graph.senders, shifts, graph.count)
         with eagerly_unless_traced(*jax.tree.leaves(inputs)):
             return _edge_vectors(*inputs)
 
+    def _refuse_several(self, method: str) -> None:
+        """Refuse what `jax.vmap` has made of several lists: their arrays have one axis more."""
+        shape = self.positions.shape
+        if len(shape) == 2:
+            return
+        remedy = f"call jax.vmap(NeighborList.{method})(neighbors, ...)"
+        if method == "update":
+            remedy += ", and to make room make them anew with max_edges=int(neighbors.needed.max())"
+        raise ValueError(f"these are several lists, of positions of shape {shape}: {remedy}")
+
     def _checked(self, positions, cell) -> _Points:
         """Return the points at other places; what cannot be the same points is refused."""
+        self._refuse_several("update")
         positions = _tree_arguments.on_one_device(_tree_arguments.real_array(positions, True, "positions"))
         old = self.positions
-        if old.ndim != 2:
-            raise ValueError(f"this list is of clouds of shape {old.shape}: update it under jax.vmap")
         if positions.shape != old.shape:
             raise ValueError(f"this list is of positions of shape {old.shape}, got shape {positions.shape}")
         if points_dtype(positions.dtype) != old.dtype:

@@ -398,6 +398,8 @@ def _sample_on_device(points, sizes, sample_sizes, starts) -> torch.Tensor:
 def _points(x: Any, name: str) -> torch.Tensor:
     """Return points (n, m); numbers (n,) are points on a line."""
     tensor = check_tensor(x, name)
+    if tensor.is_complex():
+        raise TypeError(f"{name} must be real numbers, got {tensor.dtype}: convert them first")
     tensor = tensor[:, None] if tensor.ndim == 1 else tensor
     if tensor.ndim != 2:
         raise ValueError(f"{name} must be of shape (n, m) or (n,), got {tuple(tensor.shape)}")

@@ -20,7 +20,7 @@ from ..._core._dtypes import as_indices, converted, default_dtype, refuse_comple
 from ..._core._errors import refuse_traced
 from ..._core._order import keys_of
 from ..._core._programs import compiled, is_traced
-from ..._interop import as_array
+from ..._interop import as_numpys_array
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ...mutable._selection import values_for
@@ -121,6 +121,8 @@ def insert(arr: Array, obj, values, axis=None):
         values = values_for(integer_for(arr, values), arr)
     elif values.size:
         refuse_complex(values.dtype, arr.dtype)
+    if arr.dtype == np.bool:
+        values = values != 0  # JAX looks at the real part alone
     arr, axis = on_flat(arr, axis)
     axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
     if is_traced(obj):
@@ -211,7 +213,10 @@ def _distinct_complex(ar, equal_nan):
 
 
 def union1d(ar1: Array, ar2: Array):
-    return unique(jnp.concatenate([ar1.reshape(-1), ar2.reshape(-1)]))
+    """Give a number the dtype of the array beside it, as NumPy's concatenate of flat arrays does."""
+    arrays = [ar1, ar2]
+    dtype = result_dtype(*[x.dtype.type(0).item() if x.weak_type else x for x in arrays])
+    return unique(jnp.concatenate([cast(x, dtype).reshape(-1) for x in arrays]))
 
 
 def setdiff1d(ar1: Array, ar2: Array, assume_unique=False):
@@ -549,7 +554,7 @@ def searchsorted(a: Array, v, side="left", sorter: Array = None):
             return jnp.asarray(0 if v < limits.min else a.size)
         v = np.asarray(v, a.dtype)
     elif not hasattr(v, "dtype"):
-        v = jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_array(v)
+        v = jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_numpys_array(v)
         a, v = together((a, v))
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
 

@@ -179,6 +179,9 @@ def _quantile_of_sorted(x, request: _Request):
     if x.dtype.kind in "fc":
         is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
         quantile = jnp.where(is_missing, jnp.nan, quantile)
+        may_be_element = not quantile.ndim and not is_traced(is_missing)
+        if may_be_element and quantile.dtype != x.dtype and is_missing:
+            quantile = quantile.astype(x.dtype)  # NumPy returns the element that is NaN
     return quantile, axes
 
 
