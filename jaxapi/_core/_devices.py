@@ -143,7 +143,9 @@ def _compiled(program: Callable[..., Any], device: jax.Device | None, static: tu
 
 
 @functools.cache
-def _compiled_with_last(program: Callable[..., Any], device: jax.Device | None, static: tuple[str, ...]) -> Any:
+def _compiled_with_last(
+    program: Callable[..., Any], device: jax.Device | None, static: tuple[str, ...]
+) -> Any:
     if device is None:
         return compiled(program, static_argnames=static)
     in_its_memory = jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST)

@@ -19,4 +19,14 @@ from ._nearest_images import nearest
 from ._two_point import two_point
 from ._within import counts, fixed
 
-__all__ = ["all_edges_of_clouds", "are_plain_clouds", "components", "counts", "dbscan", "edges", "fixed", "nearest", "two_point"]
+__all__ = [
+    "all_edges_of_clouds",
+    "are_plain_clouds",
+    "components",
+    "counts",
+    "dbscan",
+    "edges",
+    "fixed",
+    "nearest",
+    "two_point",
+]

@@ -26,7 +26,6 @@ from ._images import Images, images_of, in_float64, rows_of_tree
 __all__ = ["all_edges", "components", "dbscan", "edges", "serves"]
 
 
-
 def serves(points: ImagePoints) -> bool:
     """Tell whether the points are searched here: without a cell, and not in float64.
 
@@ -45,7 +44,7 @@ def all_edges(points: ImagePoints, radius, *, search: Search, relation: Relation
     """Return receivers, senders, distances of all edges, how many there are, and the same as a number.
 
     For concrete points, whose rows and ids are inputs of the engine. The arrays are longer than the number,
-    so that their programs serve others; distances are of `dtype`. Of the relation LATER the lower row is first.
+    so that their programs serve others; distances are of `dtype`. Of LATER the lower row is first.
     """
     with x64_on():
         count_edges = last_in_host_memory(_counted_edges, points.n, "search", "relation")
