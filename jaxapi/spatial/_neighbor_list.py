@@ -5,6 +5,7 @@ A build finds all pairs within the cutoff and the skin. Later steps measure thes
 """
 
 import functools
+import json
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import export, lax
 from jax.custom_batching import custom_vmap
 from jax.tree_util import GetAttrKey
 
@@ -49,6 +50,7 @@ class _Settings(NamedTuple):
     engine: Literal["scipy", "lax"] | None
 
 
+@partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborList.points")
 class _Points(NamedTuple):
     """Where points are, and in which cell."""
 
@@ -57,6 +59,7 @@ class _Points(NamedTuple):
     ids: Any  # (n,) the cloud of each, None where all are of one
 
 
+@partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborList.pairs")
 class _Pairs(NamedTuple):
     """Pairs of points within some distance, both ways, the receivers ascending; n where there is none."""
 
@@ -66,6 +69,7 @@ class _Pairs(NamedTuple):
     count: Any  # () the true number: above e, some were left out
 
 
+@partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborList.build")
 class _Build(NamedTuple):
     """What the last search has found, and where the points were."""
 
@@ -98,7 +102,7 @@ class NeighborList:
         How many pairs within ``cutoff + skin`` there is room for, each in both directions. By default as many
         as there are, and an eighth more. Needed where the positions are traced. Static under jit.
     engine : {'scipy', 'lax'}, optional
-        As that of `KDTree`.
+        As that of `KDTree`: ``'lax'`` for `jax.export`.
 
     Raises
     ------
@@ -455,6 +459,25 @@ class NeighborList:
         neighbors._turns = turns
         neighbors._build = build
         return neighbors
+
+
+def _written(settings: _Settings) -> bytes:
+    """Return settings as `jax.export` writes them."""
+    return json.dumps(settings).encode()
+
+
+def _read(written) -> _Settings:
+    """Return settings that `jax.export` has written."""
+    cutoff, skin, periodic, engine = json.loads(bytes(written))
+    return _Settings(cutoff, skin, tuple(periodic), engine)
+
+
+export.register_pytree_node_serialization(
+    NeighborList,
+    serialized_name="jaxapi.spatial.NeighborList",
+    serialize_auxdata=_written,
+    deserialize_auxdata=_read,
+)
 
 
 # --- arguments ------------------------------------------------------------------------------------------

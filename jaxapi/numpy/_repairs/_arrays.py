@@ -225,7 +225,9 @@ def setdiff1d(ar1: Array, ar2: Array, assume_unique=False):
 
 
 def setxor1d(ar1: Array, ar2: Array, assume_unique=False):
-    parts = [x.reshape(-1) if assume_unique else unique(x) for x in (ar1, ar2)]
+    dtype = result_dtype(ar1.dtype, ar2.dtype)  # also of a number, which gives way to no array
+    parts = [cast(x, dtype).reshape(-1) for x in (ar1, ar2)]
+    parts = parts if assume_unique else list(map(unique, parts))
     ordered = sort(jnp.concatenate(parts))
     if not ordered.size:
         return ordered
@@ -473,6 +475,8 @@ def _order_of_complex(a, axis):
 
 def _partitioned(function):
     def of_axis(a: Array, kth, axis=-1):
+        if function is argsort and not a.ndim and axis in (0, -1):
+            a = a.reshape(1)
         refuse(
             not a.ndim and axis is not None, np.exceptions.AxisError, f"axis {axis} of an array without axes"
         )
