@@ -160,3 +160,67 @@ def test_pieces_of_an_open_number_of_queries():
             x, limits = (rng.random((*batch, count, *rest)).astype("f") for rest in ((3,), ()))
             for found, expected in zip(exported.call(x, limits), search(x, limits), strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+MOVE = """
+import sys, numpy as np
+from jax import export
+from jaxapi.spatial import NeighborList
+call = export.deserialize(bytearray(open(sys.argv[1], "rb").read())).call
+with np.load(sys.argv[2]) as given:
+    start, positions, cell = given["start"], given["positions"], given["cell"]
+neighbors = NeighborList(start, 0.5, 0.2, cell=cell, max_edges=2000, engine="lax")
+for x in positions:
+    neighbors, graph = call(neighbors, x)
+np.savez(sys.argv[3], neighbors.rebuilds, graph.receivers, graph.senders, graph.shifts, graph.count)
+"""
+
+
+def near_images(x, cutoff, side):
+    """Return edges (receiver, sender, *shift) of points in a cube, sorted; the cutoff is below half of it."""
+    vectors = x[None, :].astype(float) - x[:, None]
+    shifts = -np.rint(vectors / side).astype(int)
+    distances = np.linalg.norm(vectors + shifts * side, axis=-1)
+    receivers, senders = np.nonzero((distances <= cutoff) & ~np.eye(len(x), dtype=bool))
+    return np.column_stack([receivers, senders, shifts[receivers, senders]])
+
+
+@pytest.mark.thorough
+def test_steps_of_a_list_of_neighbors(tmp_path):
+    """Written for two platforms, and run in a process that makes the list itself."""
+    rng = np.random.default_rng(1)
+    side = 2.0
+    start = rng.random((30, 3)).astype("f") * np.float32(side)
+    positions = start + np.float32([0.02, 0.3])[:, None, None] * rng.normal(size=(30, 3)).astype("f")
+    cell = np.eye(3, dtype="f") * np.float32(side)
+    neighbors = xp.spatial.NeighborList(start, 0.5, 0.2, cell=cell, max_edges=2000, engine="lax")
+
+    def step(neighbors, x):
+        neighbors = neighbors.update(x)
+        return neighbors, neighbors.edges()
+
+    exported = export.export(jax.jit(step), platforms=["cpu", "cuda"])(neighbors, start)
+    program, given, found = tmp_path / "program", tmp_path / "given.npz", tmp_path / "found.npz"
+    program.write_bytes(exported.serialize())
+    np.savez(given, start=start, positions=positions, cell=cell)
+    subprocess.run([sys.executable, "-c", MOVE, program, given, found], check=True)
+    with np.load(found) as results:
+        rebuilds, receivers, senders, shifts, count = results.values()
+    assert int(rebuilds) == 1
+    edges = np.column_stack([receivers, senders, shifts])[: int(count)]
+    expected = near_images(positions[-1], 0.5, side)
+    np.testing.assert_array_equal(edges[np.lexsort(edges.T[::-1])], expected)
+
+
+@pytest.mark.thorough
+def test_a_program_of_lists_can_be_read_again():
+    """Its trees of arguments and results are those that were written: with and without a cell and ids."""
+    for settings in ({}, {"cell": np.eye(1), "periodic": (False,)}, {"batch": [0, 0, 3]}):
+        x = np.float32([[0.0], [0.1], [5.0]])
+        neighbors = xp.spatial.NeighborList(x, 0.1, 1 / 3, max_edges=8, engine="lax", **settings)
+        exported = export.export(jax.jit(lambda neighbors: (neighbors, neighbors.edges())))(neighbors)
+        again = export.deserialize(exported.serialize())
+        assert again.in_tree == exported.in_tree
+        assert again.out_tree == exported.out_tree
+        _, graph = again.call(neighbors)
+        assert int(graph.count) == 2

@@ -12,6 +12,7 @@ from ._convert import (
     ARRAY_TYPES,
     as_argument,
     as_array,
+    as_numpys_array,
     as_operand,
     as_operands,
     import_array,
@@ -28,6 +29,7 @@ __all__ = [
     "all_in_memory",
     "as_argument",
     "as_array",
+    "as_numpys_array",
     "as_operand",
     "as_operands",
 ]

@@ -12,7 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._devices import cpu_device, is_cpu, is_on
-from .._core._dtypes import check_dtype, converted, is_kept, promoted_dtype, refuse_complex, x64_on
+from .._core._dtypes import (
+    check_dtype,
+    converted,
+    is_kept,
+    promoted_dtype,
+    refuse_complex,
+    x64_mode,
+    x64_on,
+)
 from .._core._programs import ARRAY_TYPES, is_jax_array, is_traced, is_tracer_class
 from .._core._typing import Array
 from ._dlpack import (
@@ -26,8 +34,8 @@ from ._dlpack import (
 from ._host_memory import SMALL, copy_host, share_host
 from ._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy, refuse_masked, scalar_like
 
-__all__ = ["ARRAY_TYPES", "as_argument", "as_array", "as_operand", "as_operands", "import_array"]
-__all__ += ["import_dlpack", "is_passed_on", "place"]
+__all__ = ["ARRAY_TYPES", "as_argument", "as_array", "as_numpys_array", "as_operand", "as_operands"]
+__all__ += ["import_array", "import_dlpack", "is_passed_on", "place"]
 
 
 def as_array(x, copy: bool | None = None) -> Array:
@@ -41,6 +49,24 @@ def as_array(x, copy: bool | None = None) -> Array:
         return import_array(x, copy=copy)
     except BufferError as error:
         raise ValueError(str(error)) from None
+
+
+def as_numpys_array(sequence) -> Array:
+    """Convert a list or a tuple; with x64 mode on, ints from 2**63 on have the dtype that NumPy has for them.
+
+    Others are not converted: integers beyond 64 bits are Python objects to NumPy.
+    """
+    try:
+        return as_array(sequence)
+    except OverflowError:
+        if not x64_mode() or any(is_tracer_class(cls) for cls in leaf_types(sequence)):
+            raise
+    host = np.asarray(sequence)
+    if host.dtype.kind == "O":
+        raise TypeError(
+            "integers beyond 64 bits are Python objects to NumPy: pass floats, as float(x), or smaller ones"
+        )
+    return as_array(host)
 
 
 def as_argument(x) -> Any:

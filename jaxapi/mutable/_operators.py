@@ -11,7 +11,7 @@ import numpy as np
 import jaxapi
 
 from .._core._dtypes import has_64_bits, native_dtype, x64_mode
-from .._interop import as_array
+from .._interop import as_array, as_numpys_array
 from ._batches import concrete, lend, takes_pending
 from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, OfBase, may_raise, statement
 from ._promotion import together
@@ -65,7 +65,7 @@ class Operator:
             is_array_like = hasattr(x, "__array__") and not hasattr(x, "__array_ufunc__")
             return as_array(np.asarray(x)) if is_array_like else NotImplemented
         if isinstance(x, (list, tuple, range)):
-            return as_array(list(x) if isinstance(x, range) else x)
+            return as_numpys_array(list(x) if isinstance(x, range) else x)
         if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
             return x.astype(x.dtype.str)
         if isinstance(x, np.ndarray) and not x.dtype.isnative:

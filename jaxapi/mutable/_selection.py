@@ -19,7 +19,7 @@ from .._core._constants import positions as positions_of
 from .._core._dtypes import WIDE, refuse_complex, x64_as, x64_for, x64_inside
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
-from .._interop._numbers import leaf_types
+from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ._batches import (
     WAITS,
     LineProgram,
@@ -619,8 +619,10 @@ def values_for(new: Any, value: Any, waits: bool = False) -> Any:
         if new.dtype != dtype:
             refuse_complex(new.dtype, dtype)
         return new
-    if isinstance(new, (list, tuple)) and dtype.kind in "iuf" and leaf_types(new) <= {bool, int, float}:
-        return np.asarray(new, dtype)  # which raises for a number that an integer dtype does not hold
+    if isinstance(new, (list, tuple)) and dtype.kind in "biufc":
+        numbers = PYTHON_NUMBERS if dtype.kind in "bc" else PYTHON_NUMBERS - {complex}
+        if leaf_types(new) <= numbers:
+            return np.asarray(new, dtype)  # which raises for a number that an integer dtype does not hold
     if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
         return values_for(as_array(new), value)
     if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):

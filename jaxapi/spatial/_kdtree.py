@@ -23,7 +23,7 @@ from .._core._typing import Array, ArrayLike
 from .._missing import hints_at_arguments, hints_at_attributes
 from . import _clusterings, _tree_arguments
 from ._arrays import as_dtype, in_rows, is_on_host, placed_like, points_dtype, reject_traced
-from ._build_tree import build_tree
+from ._build_tree import are_finite, build_tree
 from ._cells import _cell_arguments
 from ._cells._points import ImagePoints
 from ._cloud import Cloud
@@ -1836,6 +1836,8 @@ def _build(cloud: Cloud) -> Any:
         return all_finite
     if any_traced(cloud.points, cloud.n):
         return True
+    if not is_on_host(cloud.points):
+        return are_finite(cloud.points, int(cloud.n), cloud.engine(False))
     return bool(np.isfinite(np.asarray(cloud.points)[: cloud.n]).all())
 
 

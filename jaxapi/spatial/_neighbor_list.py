@@ -5,6 +5,7 @@ A build finds all pairs within the cutoff and the skin. Later steps measure thes
 """
 
 import functools
+import json
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import export, lax
 from jax.custom_batching import custom_vmap
 from jax.tree_util import GetAttrKey
 
@@ -49,6 +50,7 @@ class _Settings(NamedTuple):
     engine: Literal["scipy", "lax"] | None
 
 
+@partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborList.points")
 class _Points(NamedTuple):
     """Where points are, and in which cell."""
 
@@ -57,6 +59,7 @@ class _Points(NamedTuple):
     ids: Any  # (n,) the cloud of each, None where all are of one
 
 
+@partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborList.pairs")
 class _Pairs(NamedTuple):
     """Pairs of points within some distance, both ways, the receivers ascending; n where there is none."""
 
@@ -66,6 +69,7 @@ class _Pairs(NamedTuple):
     count: Any  # () the true number: above e, some were left out
 
 
+@partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborList.build")
 class _Build(NamedTuple):
     """What the last search has found, and where the points were."""
 
@@ -98,7 +102,7 @@ class NeighborList:
         How many pairs within ``cutoff + skin`` there is room for, each in both directions. By default as many
         as there are, and an eighth more. Needed where the positions are traced. Static under jit.
     engine : {'scipy', 'lax'}, optional
-        As that of `KDTree`.
+        As that of `KDTree`: ``'lax'`` for `jax.export`.
 
     Raises
     ------
@@ -131,7 +135,8 @@ class NeighborList:
     traced; the list is built anew at each step then.
 
     Outside of jit, an update whose points no longer fit makes room for them; inside `needed` is all that can
-    tell. Check it after a loop, and update the list outside of jit before it runs again.
+    tell. Check it after a loop, and update the list outside of jit before it runs again. Lists of `jax.vmap`
+    have one size: make them anew, with ``max_edges=int(neighbors.needed.max())``.
 
     Examples
     --------
@@ -159,7 +164,10 @@ class NeighborList:
         max_edges: int | None = None,
         engine: Literal["scipy", "lax"] | None = None,
     ):
-        tree = KDTree(positions, cell=cell, periodic=periodic, batch=batch, engine=engine)
+        points = _tree_arguments.real_array(positions, True, "positions")
+        if points.ndim != 2 or points.shape[1] == 0:
+            raise ValueError(f"positions must be of shape (n, m) with m >= 1, got {points.shape}")
+        tree = KDTree(points, cell=cell, periodic=periodic, batch=batch, engine=engine)
         if tree._cloud.layout is not None:
             raise TypeError(
                 "a NeighborList is of points on one device: bring them to one by "
@@ -264,7 +272,8 @@ class NeighborList:
         ------
         ValueError
             If there is another number of points or of dimensions, or another dtype, than the list was made
-            for, or if there is a cell where the list has none.
+            for, if there is a cell where the list has none, or for several lists, of `jax.vmap`, outside of
+            it.
 
         Examples
         --------
@@ -313,7 +322,8 @@ class NeighborList:
         Raises
         ------
         ValueError
-            If the cutoff is negative, nan, or larger than that of the list.
+            If the cutoff is negative, nan, or larger than that of the list, and for several lists, of
+            `jax.vmap`, outside of it.
 
         Notes
         -----
@@ -328,6 +338,7 @@ class NeighborList:
         >>> int(neighbors.edges().count), int(neighbors.edges(1.5).count)
         (4, 2)
         """
+        self._refuse_several("edges")
         cutoff = self.cutoff if cutoff is None else _length(cutoff, "cutoff")
         dtype = self.positions.dtype
         if dtype.type(cutoff) > dtype.type(self.cutoff):
@@ -385,6 +396,11 @@ class NeighborList:
         Array, shape (e, m)
             ``positions[senders] + shifts @ cell - positions[receivers]``, 0 where there is no edge.
 
+        Raises
+        ------
+        ValueError
+            If list or graph are several, of `jax.vmap`, outside of it.
+
         Examples
         --------
         >>> import jaxapi as xp
@@ -393,17 +409,32 @@ class NeighborList:
         >>> neighbors.vectors(graph)[graph.mask].tolist()
         [[-1.0], [1.0]]
         """
+        self._refuse_several("vectors")
+        if graph.senders.ndim != 1:
+            raise ValueError(
+                f"these are edges of several graphs, of shape {graph.senders.shape}: "
+                "call vectors under jax.vmap"
+            )
         shifts = graph.shifts if isinstance(graph, PeriodicNeighborGraph) else None
         inputs = self._points, _Pairs(graph.receivers, graph.senders, shifts, graph.count)
         with eagerly_unless_traced(*jax.tree.leaves(inputs)):
             return _edge_vectors(*inputs)
 
+    def _refuse_several(self, method: str) -> None:
+        """Refuse what `jax.vmap` has made of several lists: their arrays have one axis more."""
+        shape = self.positions.shape
+        if len(shape) == 2:
+            return
+        remedy = f"call jax.vmap(NeighborList.{method})(neighbors, ...)"
+        if method == "update":
+            remedy += ", and to make room make them anew with max_edges=int(neighbors.needed.max())"
+        raise ValueError(f"these are several lists, of positions of shape {shape}: {remedy}")
+
     def _checked(self, positions, cell) -> _Points:
         """Return the points at other places; what cannot be the same points is refused."""
+        self._refuse_several("update")
         positions = _tree_arguments.on_one_device(_tree_arguments.real_array(positions, True, "positions"))
         old = self.positions
-        if old.ndim != 2:
-            raise ValueError(f"this list is of clouds of shape {old.shape}: update it under jax.vmap")
         if positions.shape != old.shape:
             raise ValueError(f"this list is of positions of shape {old.shape}, got shape {positions.shape}")
         if points_dtype(positions.dtype) != old.dtype:
@@ -463,6 +494,25 @@ class NeighborList:
         neighbors._turns = turns
         neighbors._build = build
         return neighbors
+
+
+def _written(settings: _Settings) -> bytes:
+    """Return settings as `jax.export` writes them."""
+    return json.dumps(settings).encode()
+
+
+def _read(written) -> _Settings:
+    """Return settings that `jax.export` has written."""
+    cutoff, skin, periodic, engine = json.loads(bytes(written))
+    return _Settings(cutoff, skin, tuple(periodic), engine)
+
+
+export.register_pytree_node_serialization(
+    NeighborList,
+    serialized_name="jaxapi.spatial.NeighborList",
+    serialize_auxdata=_written,
+    deserialize_auxdata=_read,
+)
 
 
 # --- arguments ------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """What the searches of KDTree return, other than plain arrays."""
 
 import math
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax.numpy as jnp
-from jax import lax
+from jax import export, lax
 
 from .._core._dtypes import x64_for
 from .._core._programs import eagerly_unless_traced
@@ -117,6 +118,7 @@ class FixedPairs(NamedTuple):
         return self.count > self.pairs.shape[-2]
 
 
+@partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborGraph")
 class NeighborGraph(NamedTuple):
     """The edges between near points as a coordinate list (COO), grouped by receiver.
 
@@ -236,6 +238,7 @@ class PeriodicPairs(NamedTuple):
         return self.count > self.pairs.shape[-2]
 
 
+@partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.PeriodicNeighborGraph")
 class PeriodicNeighborGraph(NamedTuple):
     """As `NeighborGraph`, of a tree with a cell: edges from images of points, each with its shift.
 

@@ -49,10 +49,13 @@ def real_array(x, copy: bool | None = None, name: str | None = None) -> Any:
     if x.dtype in _USUAL:
         return x
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
-        raise TypeError("KDTree does not work with complex data")
+        if name is None:
+            raise TypeError("KDTree does not work with complex data")
+        raise TypeError(f"{name} must be real numbers, got dtype {x.dtype}: convert them first")
     if not (jnp.issubdtype(x.dtype, jnp.number) or x.dtype == bool) or x.dtype.itemsize > 8:
         is_object = x.dtype == object and x.ndim == 0
-        remedy = "pass an array of shape (n, m)" if is_object and name is None else "convert them first"
+        is_points = name in (None, "points", "positions")
+        remedy = "pass an array of shape (n, m)" if is_object and is_points else "convert them first"
         rule = "KDTree takes" if name is None else f"{name} must be"
         raise TypeError(f"{rule} real numbers of at most 64 bits, got {what_is_in(x)}: {remedy}")
     return x
@@ -75,8 +78,8 @@ def on_one_device(x) -> Any:
         return x.addressable_data(0)
     devices = len(x.sharding.device_set)
     raise ValueError(
-        f"this KDTree is on one device, and so must arrays be, got one on {devices} devices: bring it to "
-        "one with jax.device_put(x, jax.devices()[0]), or shard the points of the tree along axis 0"
+        f"points and queries must be on one device, got an array on {devices} devices: bring it to one with "
+        "jax.device_put(x, jax.devices()[0]), or shard the points of a KDTree along axis 0"
     )
 
 

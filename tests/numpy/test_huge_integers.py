@@ -60,11 +60,50 @@ n.unwrap(c)
 n.cross([1, 2, 3, 4], [1, 2, 3])
 n.vectorize(lambda x: x.sum(), signature='(n)->()')(n.zeros((0, 3)))
 n.vectorize(lambda x: x.sum(), signature='(n)->()')(n.zeros((2, 0)))
+i + [2**63, 1, 2]
+u - [2**63, 1, 2]
+n.array([2**63, 1, 2], 'uint64') // [2**63, 1, 2]
+n.array([2**63, 1, 2], 'uint64') - [2**63, 2**63, 2**63]
+[2**63, 1, 2] * f
+f.astype('float32') + (2**63, 1, 2)
+i == [2**63, 1, 2]
+n.array([2**63, 1, 2], 'uint64') >= [2**63, 2**63, 2**63]
+n.add([2**63, 1], [1, 2])
+n.maximum([2**63], [1])
+n.sqrt([2**63, 1])
+n.concatenate([i, [2**63]])
+n.append(i, [2**63])
+n.stack([[2**63, 1], [1, 2]])
+n.sum([2**63, 1])
+n.sum([2**63, 2**63])
+n.mean([2**63, 2**63 + 1])
+n.sort([2**63, 1])
+n.sort([2**63 + 1, 2**63])
+n.unique([2**63, 1, 2**63])
+n.isin([2**63, 1], [2**63])
+n.isin(i, [2**63])
+n.where([True, False], [2**63, 1], 0)
+n.searchsorted(i, [2**63])
+n.clip(i, 0, [2**63, 2, 1])
+n.dot([2**63, 1], [1, 1])
+n.linalg.norm([2**63, 1])
+n.histogram([2**63, 1], 2)
+changed(i, [2**63, 1, 2])
+changed(f, [B, 1, 2])
+changed(f, [2**63, 1, 2])
+changed(n.zeros(3, complex), [B, 1, 2j])
+changed(c, [B, 0, 0.5])
 """
+
+
+def changed(x, new):
+    x[:] = new
+    return x
 
 
 def outcome(statement, n):
     names = {
+        "changed": changed,
         "n": n,
         "B": B,
         "f": n.array([1.0, 2.0, 3.0]),
@@ -100,6 +139,13 @@ def test_numpys_values_and_exceptions(x64):
             if not is_right:
                 wrong.append((statement, expected, found))
     assert not wrong
+
+
+def test_lists_of_integers_beyond_64_bits():
+    """They are Python objects to NumPy, and refused."""
+    for function in (lambda x: x * [B], lambda x: xp.add(x, [B]), lambda x: xp.concatenate([x, [B]])):
+        with pytest.raises(TypeError, match="Python objects"):
+            function(xp.array([1.0]))
 
 
 @pytest.mark.parametrize("x64", [False, True])

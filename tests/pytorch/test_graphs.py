@@ -314,6 +314,11 @@ def test_what_is_written_later_changes_nothing():
 def test_arrays_of_others_are_refused():
     with pytest.raises(TypeError, match=r"x must be a torch\.Tensor, got list"):
         near.knn_graph([[0.0], [1.0]], 1)
+    complex_points = torch.zeros(3, 2, dtype=torch.complex64)
+    with pytest.raises(TypeError, match=r"x must be real numbers, got torch\.complex64"):
+        near.radius_graph(complex_points, 1.0)
+    with pytest.raises(TypeError, match=r"src must be real numbers, got torch\.complex64"):
+        near.fps(complex_points)
 
 
 def small_case(generator):

@@ -285,8 +285,39 @@ def test_items_of_a_batch_are_built_anew_on_their_own():
         for item in range(3):
             graph = jax.tree.map(lambda array, item=item: np.asarray(array[item]), graphs)
             assert_edges(graph, moved[item], cell=cell)
-        with pytest.raises(ValueError, match=r"update it under jax\.vmap"):
-            neighbors.update(moved)
+
+
+def test_several_lists_outside_of_vmap():
+    """What a batch of lists is asked there, and how it gets more room."""
+    with jax.enable_x64(True):
+        x = np.random.default_rng(11).random((3, 12, 3)) * np.array([4.0, 2.0, 1.5])[:, None, None]
+
+        def make(x, max_edges):
+            return NeighborList(x, 1.0, 0.4, max_edges=max_edges)
+
+        neighbors = jax.vmap(partial(make, max_edges=40))(x)
+        assert neighbors.did_buffer_overflow.tolist() == [False, False, True]
+        assert neighbors.needed.tolist() == [len(all_edges(cloud, 1.4)[0]) for cloud in x]
+        assert neighbors.positions.shape == (3, 12, 3)
+        with pytest.raises(ValueError, match=r"jax\.vmap\(NeighborList\.edges\)"):
+            neighbors.edges()
+        graphs = jax.vmap(NeighborList.edges)(neighbors)
+        with pytest.raises(ValueError, match=r"jax\.vmap\(NeighborList\.vectors\)"):
+            neighbors.vectors(graphs)
+        with pytest.raises(ValueError, match="edges of several graphs"):
+            make(x[0], 40).vectors(graphs)
+        remedy = r"jax\.vmap\(NeighborList\.update\).*max_edges=int\(neighbors\.needed\.max\(\)\)"
+        with pytest.raises(ValueError, match=remedy):
+            neighbors.update(x)
+        neighbors = jax.vmap(partial(make, max_edges=int(neighbors.needed.max())))(x)
+        assert neighbors.did_buffer_overflow.tolist() == [False] * 3
+        moved = jax.vmap(NeighborList.update)(neighbors, x + 0.01)
+        graphs = jax.vmap(NeighborList.edges)(moved)
+        for item in range(3):
+            graph = jax.tree.map(lambda array, item=item: np.asarray(array[item]), graphs)
+            assert_edges(graph, x[item] + 0.01)
+            one = jax.tree.map(lambda array, item=item: array[item], moved)
+            assert_edges(one.edges(), x[item] + 0.01)
 
 
 def test_what_does_not_fit_is_said_and_gets_room_outside_of_programs():
@@ -495,6 +526,16 @@ X = np.zeros((3, 2))
         (lambda: NeighborList(X.astype("f"), 1e38, 3e38), ValueError, "must be finite in float32"),
         (lambda: NeighborList(X, 1.0, max_edges=0), ValueError, "max_edges must be at least 1"),
         (lambda: NeighborList(X, "1"), TypeError, "cutoff"),
+        (
+            lambda: NeighborList(X + 1j, 1.0),
+            TypeError,
+            "positions must be real numbers, got dtype complex128",
+        ),
+        (lambda: NeighborList(X, 1.0).update(X + 1j), TypeError, "positions must be real numbers"),
+        (lambda: NeighborList([["a"]], 1.0), TypeError, "positions must be real numbers.*got dtype <U1"),
+        (lambda: NeighborList(None, 1.0), TypeError, "positions must be.*got None: pass an array of shape"),
+        (lambda: NeighborList(X[0], 1.0), ValueError, r"positions must be of shape \(n, m\).*got \(2,\)"),
+        (lambda: NeighborList(X[:, :0], 1.0), ValueError, r"positions must be of shape.*got \(3, 0\)"),
         (lambda: NeighborList(X, 1.0, periodic=False), ValueError, "pass cell"),
         (lambda: NeighborList(X, 1.0).update(X[:2]), ValueError, r"shape \(3, 2\), got shape \(2, 2\)"),
         (

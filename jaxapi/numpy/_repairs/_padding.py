@@ -52,6 +52,8 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         return _with_ramps(array, pad_width, **kwargs)
     if mode == "constant" and array.dtype.kind == "i":
         _check_constants(array.dtype, **kwargs)
+    if mode == "constant" and array.dtype == np.bool and "constant_values" in kwargs:
+        kwargs["constant_values"] = jnp.asarray(kwargs["constant_values"]) != 0  # JAX takes the real part
     if callable(mode):
         return _by_function(array, pad_width, mode, kwargs)
     if mode in _STATISTICS:
