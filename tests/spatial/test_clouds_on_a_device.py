@@ -67,6 +67,16 @@ def test_ids_of_any_dtype(dtype):
 
 
 @pytest.mark.usefixtures("on_a_device")
+def test_ids_are_copied_where_that_is_asked_for():
+    points, ids = cloud(60)
+    given = jax.device_put(ids, jax.devices()[0])
+    assert KDTree(points, batch=given, engine="lax").batch is given
+    tree = KDTree(points, copy_data=True, batch=given, engine="lax")
+    given.delete()
+    np.testing.assert_array_equal(tree.batch, ids)
+
+
+@pytest.mark.usefixtures("on_a_device")
 def test_what_is_refused():
     points, ids = cloud(60, np.int64)
     ids[7] = 2**31

@@ -69,8 +69,11 @@ def cell_vectors(cell, periodic: tuple[bool, ...], data: Array, has_clouds: bool
     return _placed(vectors, data)
 
 
-def cloud_ids(batch, shape: tuple[int, ...], data: Array):
-    """Return the numbers of clouds, int32, of the points or of queries; flat, where the data are."""
+def cloud_ids(batch, shape: tuple[int, ...], data: Array, copy: bool = False):
+    """Return the numbers of clouds, int32, of the points or of queries; flat, where the data are.
+
+    Those that lie there on a device stay, unless `copy`.
+    """
     ids = batch if isinstance(batch, jax.Array) else numbers(batch)
     if not jnp.issubdtype(ids.dtype, jnp.integer):
         raise TypeError(f"batch must be integers, got {what_is_in(ids)}")
@@ -81,7 +84,7 @@ def cloud_ids(batch, shape: tuple[int, ...], data: Array):
         return jnp.broadcast_to(ids, shape).reshape(size).astype(jnp.int32)
     is_beside_data = isinstance(ids, jax.Array) and not is_on_host(ids) and ids.sharding == data.sharding
     if is_beside_data and ids.shape == (size,):
-        return _as_int32(ids)
+        return ids if ids.dtype == INT32 and not copy else _as_int32(ids)
     ids = np.broadcast_to(np.asarray(ids), shape).reshape(size)
     limits = np.iinfo(np.int32)
     if size and not limits.min <= int(ids.min()) <= int(ids.max()) <= limits.max:
@@ -90,9 +93,7 @@ def cloud_ids(batch, shape: tuple[int, ...], data: Array):
 
 
 def _as_int32(ids: Any) -> Array:
-    """Return concrete ids (n,) on a device in int32: those that are, as they are."""
-    if ids.dtype == INT32:
-        return ids
+    """Return a copy of concrete ids (n,) on a device, in int32."""
     size = len(ids)
     engine = engine_of(ids)
     with eagerly(), x64_for(ids.dtype):
