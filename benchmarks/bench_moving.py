@@ -58,8 +58,10 @@ def ours(positions, cell):
     @jax.jit
     def step(neighbors, positions):
         neighbors = neighbors.update(positions)
-        graph = neighbors.edges()
-        return neighbors, force_of(neighbors.vectors(graph), graph.mask, graph.receivers, len(positions))
+        pairs = neighbors.candidates()
+        vectors = neighbors.vectors(pairs)
+        is_edge = (pairs.receivers < len(positions)) & (jnp.sum(vectors**2, axis=1) <= CUTOFF**2)
+        return neighbors, force_of(vectors, is_edge, pairs.receivers, len(positions))
 
     @jax.jit
     def graph_of(positions):

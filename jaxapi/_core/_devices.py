@@ -14,7 +14,7 @@ from ._programs import compiled, in_a_trace, is_traced
 from ._typing import Array, Device
 
 __all__ = ["all_in_host_memory", "as_sharding", "check_device", "computed_in_host_memory", "cpu_device"]
-__all__ += ["gpu_of", "in_host_memory", "is_cpu", "is_on", "put"]
+__all__ += ["gpu_of", "in_host_memory", "is_cpu", "is_on", "last_in_host_memory", "put"]
 
 
 def check_device(device: Any) -> None:
@@ -115,6 +115,14 @@ def computed_in_host_memory(program: Callable[..., Any], *arrays: jax.Array, **s
     return _compiled(program, _gpu(arrays[0]), tuple(static))(*arrays, **static)
 
 
+def last_in_host_memory(program: Callable[..., Any], array: jax.Array, *static: str) -> Any:
+    """Return a program, compiled, whose last result is left where the host reads it fast.
+
+    `array` is one of its inputs, which all lie on one device, and `static` are the names of static arguments.
+    """
+    return _compiled_with_last(program, _gpu(array), static)
+
+
 def _gpu(value: jax.Array) -> jax.Device | None:
     """Return the GPU that holds an array, if its programs can leave results in memory of the host."""
     device = gpu_of(value)
@@ -132,6 +140,16 @@ def _compiled(program: Callable[..., Any], device: jax.Device | None, static: tu
         return compiled(program, static_argnames=static)
     in_its_memory = jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST)
     return compiled(program, static_argnames=static, out_shardings=in_its_memory)
+
+
+@functools.cache
+def _compiled_with_last(
+    program: Callable[..., Any], device: jax.Device | None, static: tuple[str, ...]
+) -> Any:
+    if device is None:
+        return compiled(program, static_argnames=static)
+    in_its_memory = jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST)
+    return compiled(program, static_argnames=static, out_shardings=(None, in_its_memory))
 
 
 def _same(x: Any) -> Any:

@@ -334,6 +334,8 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
         dtype = narrowed(np.result_type(np.intp, *of_numbers, *(x.dtype for x in strong)), *strong)
     if dtype is not None and resolve_dtype(dtype) == np.bool:
         return asarray(np.arange(*given, dtype=bool))  # NumPy's, which takes no more than two
+    if dtype is None and any(type(x) is int and x >= 2**63 for x in given):
+        return asarray(np.arange(*given))  # whose dtype depends on all of them
     has_complex = any(isinstance(x, complex) for x in given)
     if has_complex and dtype is not None:
         refuse_complex(np.dtype(complex), resolve_dtype(dtype))

@@ -50,6 +50,7 @@ from ._wrap import (
     as_ours,
     as_type,
     cast,
+    check_holder_of_positions,
     current_of,
     into,
     made,
@@ -461,18 +462,20 @@ def _depth_of(arrays) -> int:
 
 def nanargmax(a, axis=None, out=None, *, keepdims=False):
     """Return the positions of the largest elements that are not NaN; ValueError where all are, eagerly."""
-    return into(out, _refuse_nothing(_NANARG["max"](a, axis, keepdims=keepdims)))
+    return _into_positions(out, _NANARG["max"](a, axis, keepdims=keepdims))
 
 
 def nanargmin(a, axis=None, out=None, *, keepdims=False):
     """Return the positions of the smallest elements that are not NaN; ValueError where all are, eagerly."""
-    return into(out, _refuse_nothing(_NANARG["min"](a, axis, keepdims=keepdims)))
+    return _into_positions(out, _NANARG["min"](a, axis, keepdims=keepdims))
 
 
-def _refuse_nothing(positions):
+def _into_positions(out, positions):
+    if out is not None:
+        check_holder_of_positions(out)
     if not is_traced(positions._value) and bool((positions._value < 0).any()):
         raise ValueError("All-NaN slice encountered")
-    return positions
+    return into(out, positions)
 
 
 def _unless_traced(name, in_programs):
@@ -721,6 +724,8 @@ def _in_one_dtype(parts):
         return parts
     operands = [np.dtype(bool) if type(x) is bool else x for x in typed]  # a bool is not weak
     dtype = result_dtype(*operands)
+    if dtype.kind in "iu":
+        parts = [np.asarray(x, dtype) if type(x) is int else x for x in parts]  # which raises beyond it
     return [cast(x, dtype) if hasattr(x, "dtype") else x for x in parts]
 
 

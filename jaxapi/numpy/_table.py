@@ -137,8 +137,8 @@ trim_zeros unique unique_all unique_inverse
 
 # They take several arrays in one dtype, if there are integers and others among them.
 PROMOTES_TOGETHER = """
-allclose append array_equal array_equiv choose convolve correlate cross dot inner intersect1d isclose
-isin kron matmul multi_dot outer polyadd polydiv polymul polysub polyval searchsorted select setxor1d
+append array_equal array_equiv choose convolve correlate cross dot inner intersect1d
+isin kron matmul multi_dot outer polyadd polydiv polymul polysub searchsorted select setxor1d
 tensordot vdot vecdot
 """.split()
 
@@ -152,6 +152,14 @@ nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp
 ADDS = """
 cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum nanprod nansum prod sum trace
 """.split()
+
+# Their results are cast to any dtype of ``out=``, as those of sums.
+CAST_TO_OUT = (
+    ADDS
+    + """
+amax amin choose max mean median min nanmax nanmedian nanmin nanpercentile nanquantile take var
+""".split()
+)
 
 # Their results are broadcast to ``out=``, as those of ufuncs are; others must have its shape.
 BROADCASTS_TO_OUT = """

@@ -243,8 +243,8 @@ class ufunc:
             self._numpys.resolve_dtypes((dtype, computed, None), reduction=True)
 
     def _casting_of_fold(self, result):
-        """Return how a result is cast to ``out=``: sums and products to any dtype, but complex ones."""
-        return "unsafe" if self.__name__ in ("add", "multiply") and result.dtype.kind != "c" else "same_kind"
+        """Return how a result is cast to ``out=``: to any dtype, but complex ones."""
+        return "same_kind" if result.dtype.kind == "c" else "unsafe"
 
     @_in_numpys_way(np.ufunc.reduce)
     def reduce(
@@ -309,7 +309,8 @@ class ufunc:
                 x = jnp.concatenate([first, x])
                 counted = jnp.concatenate([jnp.ones_like(first, bool), counted])
             result = self._scanned(x, counted, keeps=False)
-            return into(out, ours(jnp.expand_dims(result, axes) if keepdims else result, array))
+            casting = self._casting_of_fold(result)
+            return into(out, ours(jnp.expand_dims(result, axes) if keepdims else result, array), casting)
 
     def _scanned(self, x, counted, keeps, starts=None):
         """Fold the elements of the first axis that count; keep what each step leaves, or the last alone.
@@ -403,7 +404,8 @@ class ufunc:
 
         A Python number takes the dtype of the array, as in a call, and as in NumPy from 2.6 on.
         """
-        self._check_binary("outer")
+        if self.nin != 2:
+            raise ValueError(f"outer only supported for binary functions: {self.__name__} is none")
         return (self if self.takes_weak_number(A, B) else self._outer_of_arrays)(A, B, **options)
 
     @_in_numpys_way(np.ufunc.outer)

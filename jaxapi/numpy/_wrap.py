@@ -30,9 +30,18 @@ from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._promotion import together
 from ..mutable._storage import duplicate_line
 from ..mutable._wrap import option, wrap_result
-from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_ARRAYS, RETURNS_POSITIONS
+from ._table import (
+    ADDS,
+    BROADCASTS_TO_OUT,
+    CAST_TO_OUT,
+    FOLDS,
+    PROMOTES_TOGETHER,
+    RETURNS_ARRAYS,
+    RETURNS_POSITIONS,
+)
 
-__all__ = ["as_option", "as_ours", "cast", "check_initial", "check_out", "current_of"]
+__all__ = ["as_option", "as_ours", "cast", "check_holder_of_positions", "check_initial", "check_out"]
+__all__ += ["current_of"]
 __all__ += ["first_line", "host_function", "into", "made", "on_host", "on_rows_first"]
 __all__ += ["initial_number"]
 __all__ += ["operand_of", "ours", "positions_in_list", "signed_as", "value_of", "with_numpys_signature"]
@@ -65,7 +74,6 @@ _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 _RETURNS_BOOL = ("allclose", "array_equal", "array_equiv")
 # Arguments that are not promoted together with the others.
 _NOT_PROMOTED = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist", "choicelist", "default"]}
-_NOT_PROMOTED |= {"allclose": ["rtol", "atol"], "isclose": ["rtol", "atol"]}
 
 
 def signature_of(name: str, numpys) -> inspect.Signature:
@@ -195,7 +203,8 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     positional_only = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY]
     takes_any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     form_of_others = unwrap if takes_any_name else None
-    allowed = None if takes_any_name else set(names)
+    numpys_takes_any_name = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    allowed = None if numpys_takes_any_name else set(names)
     is_repair = function.__module__.startswith(_REPAIRS)
     ignored = IGNORED - set(parameters) if is_repair else IGNORED
     forms = {n: _form_of(name, n) for n in parameters if n not in ignored}
@@ -225,6 +234,8 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             form = forms.get(n, form_of_others)
             if form:
                 values["arrays" if n == "tup" else n] = form(x)
+            elif allowed is not None and n not in allowed:
+                raise TypeError(f"{name}() got an unexpected keyword argument {n!r}")
             elif x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
         if folds:
@@ -263,15 +274,16 @@ def with_numpys_signature(name: str, numpys, function, module: str):
         if out is None:
             return result
         if returns_positions:
-            _check_holder_of_positions(out)
+            check_holder_of_positions(out)
             return into(out, result, "unsafe")
-        casting = "unsafe" if name in ADDS and result.dtype.kind != "c" else "same_kind"
+        casting = "unsafe" if name in CAST_TO_OUT and result.dtype.kind != "c" else "same_kind"
+        casting = values.get("casting", casting)
         return into(out, result, casting, broadcasts=name in BROADCASTS_TO_OUT)
 
     return wrapped
 
 
-def _check_holder_of_positions(out):
+def check_holder_of_positions(out):
     """Refuse an ``out=`` whose dtype is none of integers that positions are."""
     dtype = getattr(out, "dtype", np.dtype(int))
     if not np.can_cast(dtype, np.int64):
@@ -369,6 +381,8 @@ _LISTS_OF_NUMBERS_OR_ARRAYS = {"bins": ["histogram2d", "histogramdd"]}
 
 def _form_of(name: str, parameter: str):
     """Return what makes a value of JAX of one of NumPy's arguments, which may be anything array-like."""
+    if parameter == "repeats":
+        return _counts
     if name in _PLAIN_OF.get(parameter, ()) or parameter in _NUMBERS_WITH_DTYPE:
         return _plain
     if parameter in _PLAIN_ARGUMENTS or name in _OPTIONS_OF.get(parameter, ()):
@@ -386,6 +400,10 @@ def _form_of(name: str, parameter: str):
 
 def _positions(x):
     return _array_or_none(positions_in_list(x))
+
+
+def _counts(x):
+    return as_option(positions_in_list(float(x) if isinstance(x, float) else x))
 
 
 def positions_in_list(x):

@@ -16,7 +16,7 @@ from ._tree._build import tree_size
 from ._tree._slopes import without_slopes
 from ._tree._tree import Tree
 
-__all__ = ["build_tree"]
+__all__ = ["are_finite", "build_tree"]
 
 INT32 = np.dtype(np.int32)
 
@@ -32,6 +32,14 @@ def build_tree(data, n, engine: Engine) -> tuple[Tree, Array | bool]:
         # Its own program, in front of the build: the answer is there while the tree is built.
         finite = computed_in_host_memory(_all_finite, count, points, engine=engine)
         return _built_of_lines(points, count, engine=engine), finite
+
+
+def are_finite(data, n: int, engine: Engine) -> Array:
+    """Tell whether the first n of concrete points (rows, m) are finite."""
+    with eagerly(), x64_for(data.dtype):
+        points = engine.as_input(data, tree_size(*data.shape), data.sharding)
+        count = constant_on(n, INT32, data.sharding)
+        return computed_in_host_memory(_all_finite, count, points, engine=engine)
 
 
 # Compiled as one piece also where a transformation alone would run it step by step.

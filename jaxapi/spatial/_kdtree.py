@@ -23,7 +23,7 @@ from .._core._typing import Array, ArrayLike
 from .._missing import hints_at_arguments, hints_at_attributes
 from . import _clusterings, _tree_arguments
 from ._arrays import as_dtype, in_rows, is_on_host, placed_like, points_dtype, reject_traced
-from ._build_tree import build_tree
+from ._build_tree import are_finite, build_tree
 from ._cells import _cell_arguments
 from ._cells._points import ImagePoints
 from ._cloud import Cloud
@@ -91,8 +91,8 @@ class KDTree:
         tree SciPy builds in two thirds of the time, and in many times as long where the distances of points
         span dozens of orders of magnitude.
     copy_data : bool, default False
-        Copy a jax array, too, which you mean to donate or delete: otherwise it is kept as it is, as it does
-        not change. Anything else is always copied.
+        Copy a jax array, too, which you mean to donate or delete: otherwise points, and ids of `batch` on a
+        GPU, are kept as they are, as they do not change. Anything else is always copied.
     boxsize : float or array_like of m floats, optional
         Periodic axes: the length of each; 0 or inf for an axis that is not periodic. The data
         must lie in ``[0, boxsize]`` there, where ``data % boxsize`` brings them: its last number, which SciPy
@@ -221,13 +221,13 @@ class KDTree:
             engine_asked=engine,
             layout=layout,
         )
-        self._set_cell(cell, periodic, batch)
+        self._set_cell(cell, periodic, batch, copy_data)
         all_finite = _build(self._cloud)
         if not any_traced(self._cloud.points, self.n):
             _check_points(self._cloud, all_finite)
 
-    def _set_cell(self, cell, periodic, batch) -> None:
-        """Check the cell and the ids of clouds, and keep them."""
+    def _set_cell(self, cell, periodic, batch, copy_data: bool) -> None:
+        """Check the cell and the ids of clouds, and keep them, or a copy."""
         if cell is None and periodic is not True:
             raise ValueError(
                 "periodic tells along which vectors of a cell points are repeated: pass cell, too"
@@ -247,7 +247,7 @@ class KDTree:
             cloud.periodic = _cell_arguments.periodic_flags(periodic, cloud.m)
             cloud.cell = _cell_arguments.cell_vectors(cell, cloud.periodic, cloud.points, batch is not None)
         if batch is not None:
-            cloud.ids = _cell_arguments.cloud_ids(batch, (len(cloud.points),), cloud.points)
+            cloud.ids = _cell_arguments.cloud_ids(batch, (len(cloud.points),), cloud.points, copy_data)
             if cloud.cell is not None and cloud.cell.ndim == 3:
                 _cell_arguments.check_clouds(cloud.ids, len(cloud.cell))
 
@@ -1836,6 +1836,8 @@ def _build(cloud: Cloud) -> Any:
         return all_finite
     if any_traced(cloud.points, cloud.n):
         return True
+    if not is_on_host(cloud.points):
+        return are_finite(cloud.points, int(cloud.n), cloud.engine(False))
     return bool(np.isfinite(np.asarray(cloud.points)[: cloud.n]).all())
 
 

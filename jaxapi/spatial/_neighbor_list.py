@@ -348,6 +348,41 @@ class NeighborList:
             graph = _edges_within(*inputs, cutoff=cutoff)
         return filled(graph, fill_value)
 
+    def candidates(self) -> NeighborGraph | PeriodicNeighborGraph:
+        """Return all pairs that the last build has found, as they lie now: the edges are among them.
+
+        The quickest for functions that are 0 beyond the cutoff by themselves, as potentials are: no pair is
+        looked for, and none moves to another place. It is what jax-md's lists have.
+
+        Returns
+        -------
+        NeighborGraph, or with a cell PeriodicNeighborGraph
+            As that of `edges`. ``count`` is the number of pairs within ``cutoff + skin`` at the last build;
+            above `max_edges`, some were left out. Distances now are those of the points now, most of them
+            within the cutoff, others up to the cutoff and twice the skin, or so.
+
+        See Also
+        --------
+        edges : those within the cutoff alone.
+
+        Notes
+        -----
+        All pairs within the cutoff are here. Which others are depends on when the list was built, so mask
+        what you sum by ``graph.mask & (graph.distances <= cutoff)``. The distances have derivatives as those
+        of `edges`, and what no one looks at is not computed under jit.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> neighbors = xp.spatial.NeighborList([[0.0], [1.0], [2.25]], 1.0, 0.5)
+        >>> pairs = neighbors.candidates()
+        >>> pairs.distances[pairs.mask].tolist(), int(neighbors.edges().count)
+        ([1.0, 1.0, 1.25, 1.25], 2)
+        """
+        inputs = self._points, self._turns, self._build.pairs
+        with eagerly_unless_traced(*jax.tree.leaves(inputs)):
+            return _candidates(*inputs)
+
     def vectors(self, graph: NeighborGraph | PeriodicNeighborGraph) -> Array:
         """Return the vectors of edges, from receiver to sender, as functions of the positions and the cell.
 
@@ -551,29 +586,38 @@ class _Motion(NamedTuple):
 
 @partial(compiled, static_argnames="settings")
 def _motion(built: _Points, now: _Points, *, settings: _Settings) -> _Motion:
-    """Return how points have moved; `NeighborList` says why no pair is missed."""
+    """Return how points have moved; `NeighborList` says why no pair is missed.
+
+    Sums and maxima go over columns, one after the other: XLA makes one kernel of all of it then.
+    """
     with x64_on():
         start = built.positions.astype(FLOAT64)
         moved = now.positions.astype(FLOAT64)
         steps = moved - start
-        strain = jnp.zeros(())
+        strain = 0.0
         skewness = 1.0
         turns = None
         if built.cell is not None:
             axes = np.flatnonzero(settings.periodic)
             lattice = _Moving.of(built.cell[..., axes, :], now.cell[..., axes, :], built.ids)
-            steps, turns_of_axes = lattice.steps(start, moved)
-            turns = jnp.zeros(steps.shape, np.int32).at[:, axes].set(turns_of_axes)
+            steps, turns = lattice.steps(start, moved, axes)
             strain = lattice.strain
             skewness = lattice.skewness
         precision = 8 * float(np.finfo(built.positions.dtype).eps)
         cutoff = settings.cutoff
         reach = cutoff + settings.skin
-        extent = jnp.maximum(jnp.abs(start), jnp.abs(moved)).max(initial=0) + reach
+        # Each point answers for its part of what a pair may be rounded by.
+        extent = jnp.maximum(_largest(jnp.abs(start)), _largest(jnp.abs(moved))) + reach
         rounding = ROUNDING * len(settings.periodic) * skewness * extent
-        allowed = (1 - strain) * reach * (1 - precision) - cutoff * (1 + precision) - rounding
-        lengths = jnp.sqrt((steps * steps).sum(axis=-1))
-        return _Motion((2 * lengths < allowed).all(), turns)
+        allowed = (1 - strain) * reach * (1 - precision) - cutoff * (1 + precision)
+        lengths = jnp.sqrt(sum_in_order(steps * steps, axis=-1))
+        return _Motion((2 * (lengths + rounding) < allowed).all(), turns)
+
+
+def _largest(numbers):
+    """Return the largest of a few columns (..., m), at least 0, or nan if one of them is."""
+    columns = [numbers[..., column] for column in range(numbers.shape[-1])]
+    return functools.reduce(jnp.maximum, columns, jnp.zeros(numbers.shape[:-1]))
 
 
 class _Moving(NamedTuple):
@@ -593,8 +637,11 @@ class _Moving(NamedTuple):
         inverse = right_inverse(built, jnp)
         strain_of_space = product(inverse, (now - built)[..., None, :, :])
         sizes = jnp.abs(strain_of_space)
-        strain = jnp.sqrt(sizes.sum(axis=-1).max(axis=-1) * sizes.sum(axis=-2).max(axis=-1))
-        lengths = jnp.sqrt((built * built).sum(axis=-1)) * jnp.sqrt((inverse * inverse).sum(axis=-2))
+        largest_sums = _largest(sum_in_order(sizes, axis=-1)), _largest(sum_in_order(sizes, axis=-2))
+        strain = jnp.sqrt(largest_sums[0] * largest_sums[1])
+        lengths = jnp.sqrt(sum_in_order(built * built, axis=-1)) * jnp.sqrt(
+            sum_in_order(inverse * inverse, axis=-2)
+        )
         skewness = jnp.square(1 + lengths.sum(axis=-1))
         lattice = cls(now, inverse, strain_of_space, strain, skewness)
         if now.ndim == 2:
@@ -602,13 +649,21 @@ class _Moving(NamedTuple):
         cloud = jnp.clip(ids, 0, len(now) - 1)
         return cls(*(array[cloud] for array in lattice))
 
-    def steps(self, start, moved) -> tuple:
-        """Return how far points have gone (n, m) from where the cell has carried them, and turns (n, P)."""
+    def steps(self, start, moved, axes) -> tuple:
+        """Return how far points have gone (n, m) from where the cell has carried them, and turns (n, m).
+
+        `axes` are the numbers of the vectors among those of the cell.
+        """
         steps = moved - start - product(start, self.strain_of_space)
         turns = jnp.round(product(steps, self.inverse))
-        is_countable = (jnp.abs(turns) < MOST_TURNS).all(axis=-1, keepdims=True)
+        is_countable = _largest(jnp.abs(turns))[:, None] < MOST_TURNS
         steps = jnp.where(is_countable, steps - product(turns, self.vectors), jnp.nan)
-        return steps, jnp.where(is_countable, turns, 0).astype(np.int32)
+        turns = jnp.where(is_countable, turns, 0).astype(np.int32)
+        no_turns = jnp.zeros(len(turns), np.int32)
+        columns = [no_turns] * steps.shape[-1]
+        for column, axis in enumerate(axes):
+            columns[axis] = turns[:, column]
+        return steps, jnp.stack(columns, axis=-1)
 
 
 @custom_vmap
@@ -625,6 +680,15 @@ def _for_all_items_of_a_batch(axis_size, is_batched, flags):
 # --- edges ----------------------------------------------------------------------------------------------
 
 
+@compiled
+def _candidates(points: _Points, turns, pairs: _Pairs):
+    """Return all pairs that there are, as they lie now."""
+    with x64_on():
+        pairs = _turned(pairs, turns)
+        distances = jnp.where(_are_pairs(points, pairs), _distances_of(without_slopes(points), pairs), np.inf)
+        return _graph(points, pairs, distances)
+
+
 @partial(compiled, static_argnames="cutoff")
 def _edges_within(points: _Points, turns, pairs: _Pairs, *, cutoff: float):
     """Return the edges within a cutoff, in arrays as long as those of the pairs."""
@@ -632,13 +696,8 @@ def _edges_within(points: _Points, turns, pairs: _Pairs, *, cutoff: float):
     dtype = points.positions.dtype
     size = len(pairs.senders)
     with x64_on():
-        is_pair = pairs.senders < n
-        if pairs.shifts is not None and n:
-            shifts = pairs.shifts - turns[jnp.minimum(pairs.senders, n - 1)]
-            shifts = shifts + turns[jnp.minimum(pairs.receivers, n - 1)]
-            pairs = pairs._replace(shifts=shifts)
-        distances = _distances_of(without_slopes(points), pairs)
-        is_edge = is_pair & (distances <= dtype.type(cutoff))
+        distances = _distances_of(without_slopes(points), _turned(pairs, turns))
+        is_edge = _are_pairs(points, pairs) & (distances <= dtype.type(cutoff))
         ends = jnp.cumsum(is_edge, dtype=np.int32)
         places = jnp.where(is_edge, ends - 1, size)
         index = jnp.full(size, size, np.int32).at[places].set(jnp.arange(size, dtype=np.int32), mode="drop")
@@ -646,16 +705,37 @@ def _edges_within(points: _Points, turns, pairs: _Pairs, *, cutoff: float):
         def compacted(array, fill):
             return array.at[index].get(mode="fill", fill_value=fill)
 
-        receivers = compacted(pairs.receivers, n)
-        senders = compacted(pairs.senders, n)
-        shifts = None if pairs.shifts is None else compacted(pairs.shifts, 0)
-        distances = compacted(distances, np.inf)
-        count = is_edge.sum().astype(pairs.count.dtype)
         # Where pairs were left out nobody knows how many edges there are.
-        count = jnp.where(pairs.count > size, pairs.count, count)
-        edges = _Pairs(receivers, senders, shifts, count)
-    if n:
-        distances = _sloped(distances, points, edges)
+        count = jnp.where(pairs.count > size, pairs.count, is_edge.sum().astype(pairs.count.dtype))
+        edges = _Pairs(
+            compacted(pairs.receivers, n),
+            compacted(pairs.senders, n),
+            None if pairs.shifts is None else compacted(pairs.shifts, 0),
+            count,
+        )
+        return _graph(points, _turned(edges, turns), compacted(distances, np.inf))
+
+
+def _are_pairs(points: _Points, pairs: _Pairs):
+    """Tell where there is a pair, (e,)."""
+    return pairs.senders < len(points.positions)
+
+
+def _turned(pairs: _Pairs, turns) -> _Pairs:
+    """Return pairs with the shifts of points that have gone around the cell (n, m) since these were found."""
+    if pairs.shifts is None or not len(turns):
+        return pairs
+    last_row = len(turns) - 1
+    of_senders = turns[jnp.minimum(pairs.senders, last_row)]
+    of_receivers = turns[jnp.minimum(pairs.receivers, last_row)]
+    return pairs._replace(shifts=pairs.shifts - of_senders + of_receivers)
+
+
+def _graph(points: _Points, pairs: _Pairs, distances):
+    """Return pairs as a graph, whose distances are functions of the points and the cell."""
+    receivers, senders, shifts, count = pairs
+    if len(points.positions):
+        distances = _sloped(distances, points, pairs)
     if shifts is None:
         return NeighborGraph(senders, receivers, distances, count)
     return PeriodicNeighborGraph(senders, receivers, distances, count, shifts)

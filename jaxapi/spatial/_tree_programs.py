@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._core._devices import in_host_memory
+from .._core._devices import last_in_host_memory
 from .._core._dtypes import x64_for, x64_on
 from .._core._lengths import first_rows
 from .._core._programs import compiled
@@ -33,10 +33,13 @@ from ._tree._tree import Tree
 from ._tree._varying import varying_alike
 
 __all__ = [
+    "CountedPoints",
     "PaddedQueries",
+    "count_points",
     "counts_within",
     "csr",
     "edges",
+    "filled_edges",
     "fixed_edges",
     "nearest",
     "nearest_columns",
@@ -47,6 +50,7 @@ __all__ = [
     "pair_sums",
     "pairs",
     "sums_within",
+    "with_ends_known",
 ]
 
 LARGEST_PIECE = 2**31 - 2**16
@@ -265,7 +269,8 @@ def _nearest_within_piece(tree, x, radius, metric: TreeMetric, *, search: Search
 
 def csr(tree: Tree, queries: PaddedQueries, radius: Array, metric: TreeMetric, *, search: Search, sort: bool):
     """Return (indptr, rows, distances) for the concrete queries that count."""
-    prepared, indptr, totals = _offsets(tree, queries, radius, metric, search=search)
+    count_neighbors = last_in_host_memory(_offsets, tree.rows, "search")
+    (prepared, indptr), totals = count_neighbors(tree, queries, radius, metric, search=search)
     indptr, total, most_halvings = _ends(prepared.counts, indptr, totals)
     halvings = prepared.halvings if most_halvings else None
     prepared = prepared._replace(tree=tree, counts=None, halvings=halvings)
@@ -275,16 +280,16 @@ def csr(tree: Tree, queries: PaddedQueries, radius: Array, metric: TreeMetric, *
     return indptr, *first_rows(total, rows, distances)
 
 
-@partial(compiled, static_argnames="search")
 def _offsets(tree: Tree, queries: PaddedQueries, radius: Array, metric: TreeMetric, *, search: Search):
-    """Return the counted queries without the tree, `indptr`, and what `_ends` reads back."""
+    """Return the counted queries without the tree and `indptr`, and what `_ends` reads back."""
     radius = jnp.broadcast_to(radius, queries.x.shape[:1])
     tree = tree.astype(search.dtype)
     prepared = _counted(tree, queries.points(search), radius, metric, search)
     unit = None if prepared.tree is tree else prepared.tree.scale
     indptr = search.engine.running_sums(prepared.counts)
     totals = jnp.stack([indptr[-1], jnp.max(prepared.halvings, initial=0)])
-    return prepared._replace(tree=None, unit=unit), indptr.astype(search.index_dtype), totals
+    prepared = prepared._replace(tree=None, unit=unit)
+    return (prepared, indptr.astype(search.index_dtype)), totals
 
 
 def _ends(counts, ends, totals):
@@ -292,7 +297,7 @@ def _ends(counts, ends, totals):
 
     `totals` are that number, up to 2**31 - 1, and what else is to be known of them, which is returned, too.
     """
-    total, *extremes = np.asarray(in_host_memory(totals)).tolist()
+    total, *extremes = np.asarray(totals).tolist()
     if total >= LARGEST:
         with x64_on():
             ends = _wide_sums(counts)
@@ -338,7 +343,7 @@ def fixed_edges(
 
     The number is that of all edges, of which the first `size` are kept; from 2**31 on it stays there.
     """
-    counted = _count_points(tree, radius, metric, search, relation)
+    counted = count_points(tree, radius, metric, search, relation)
     receivers, senders, distances = _edges_of(counted, metric, search, relation, size)
     return receivers, senders, distances, counted.ends[-1].astype(search.index_dtype)
 
@@ -351,7 +356,7 @@ def edges(tree: Tree, radius: Array, metric: TreeMetric, *, search: Search, rela
     counted, total = _concrete_counts(tree, radius, metric, search, relation)
     with x64_for(counted.ends.dtype, search.dtype, search.index_dtype):
         size = padded_size(total)
-        edges = _filled_edges(counted, metric, search=search, relation=relation, size=size)
+        edges = filled_edges(counted, metric, search=search, relation=relation, size=size)
     return *edges, total
 
 
@@ -362,7 +367,7 @@ def pairs(tree: Tree, radius: Array, metric: TreeMetric, *, search: Search):
         return _filled_pairs(counted, metric, search=search, size=padded_size(total)), total
 
 
-class _CountedPoints(NamedTuple):
+class CountedPoints(NamedTuple):
     """The tree's own points as queries, and how many edges each has."""
 
     tree: Any
@@ -373,32 +378,42 @@ class _CountedPoints(NamedTuple):
 
 def _concrete_counts(tree, radius, metric: TreeMetric, search: Search, relation: Relation):
     """Return the counted points of a concrete tree, and how many edges they have in all."""
-    counted, totals = _counts_and_total(tree, radius, metric, search=search, relation=relation)
-    ends, total = _ends(counted.counts, counted.ends, totals)
-    return counted._replace(tree=tree, counts=None, ends=ends), total
+    count_edges = last_in_host_memory(_counts_and_total, tree.rows, "search", "relation")
+    counted, totals = count_edges(tree, radius, metric, search=search, relation=relation)
+    return with_ends_known(counted._replace(tree=tree), totals)
 
 
-@partial(compiled, static_argnames=("search", "relation"))
+def with_ends_known(counted: CountedPoints, totals):
+    """Return counted points from `ends` on, and what the totals say: how many edges they have in all, first.
+
+    For concrete points; waits for the totals, which `_ends` describes.
+    """
+    ends, total, *others = _ends(counted.counts, counted.ends, totals)
+    return counted._replace(counts=None, ends=ends), total, *others
+
+
 def _counts_and_total(tree, radius, metric: TreeMetric, *, search: Search, relation: Relation):
-    counted = _count_points(tree, radius, metric, search, relation)
+    counted = count_points(tree, radius, metric, search, relation)
     return counted._replace(tree=None), counted.ends[-1:]
 
 
-def _count_points(tree, radius, metric: TreeMetric, search: Search, relation: Relation) -> _CountedPoints:
+def count_points(tree, radius, metric: TreeMetric, search: Search, relation: Relation) -> CountedPoints:
+    """Return the tree's own points as queries, and how many edges each has."""
     tree = with_room_for_powers(tree.astype(search.dtype), metric.p)
     queries = own_queries(tree, radius, metric.p)
     counts = search.engine.count(tree, queries, metric, relation=relation)
-    return _CountedPoints(tree, queries, counts, search.engine.running_sums(counts))
+    return CountedPoints(tree, queries, counts, search.engine.running_sums(counts))
 
 
 @partial(compiled, static_argnames=("search", "relation", "size"))
-def _filled_edges(counted: _CountedPoints, metric, *, search: Search, relation: Relation, size: int):
+def filled_edges(counted: CountedPoints, metric, *, search: Search, relation: Relation, size: int):
+    """Return receivers, senders and distances (size,) of counted points, and how many edges there are."""
     tree = with_room_for_powers(counted.tree.astype(search.dtype), metric.p)
     edges = _edges_of(counted._replace(tree=tree), metric, search, relation, size)
     return *edges, counted.ends[-1].astype(search.index_dtype)
 
 
-def _edges_of(counted: _CountedPoints, metric, search: Search, relation: Relation, size: int):
+def _edges_of(counted: CountedPoints, metric, search: Search, relation: Relation, size: int):
     """Return receivers, senders and distances (size,) of counted points."""
     offsets = jnp.minimum(counted.ends, size)
     inputs = counted.tree, counted.queries, offsets, metric
@@ -408,7 +423,7 @@ def _edges_of(counted: _CountedPoints, metric, search: Search, relation: Relatio
 
 
 @partial(compiled, static_argnames=("search", "size"))
-def _filled_pairs(counted: _CountedPoints, metric, *, search: Search, size: int):
+def _filled_pairs(counted: CountedPoints, metric, *, search: Search, size: int):
     tree = with_room_for_powers(counted.tree.astype(search.dtype), metric.p)
     offsets = jnp.minimum(counted.ends, size)
     inputs = tree, counted.queries, offsets, metric

@@ -7,10 +7,11 @@ import torch
 
 from .. import spatial
 from ..spatial._farthest import sample_of_clouds
+from ..spatial._results import NeighborGraph
 from ..spatial._scipy._farthest import sample_farthest
 from ..spatial._tree._build import padded_size
 from ._kdtree import receivers_of
-from ._tensors import as_indices, as_shared_array, check_tensor
+from ._tensors import as_indices, as_shared_array, check_tensor, stacked_indices
 
 __all__ = ["fps", "knn", "knn_graph", "nearest", "radius", "radius_graph"]
 
@@ -126,7 +127,7 @@ def knn_graph(
         points = _directions(points)
     tree = spatial.KDTree(as_shared_array(points), batch=_ids(batch))
     graph = tree.knn_graph(k, loop=loop)
-    edges = _edges(as_indices(graph.senders), as_indices(graph.receivers), flow)
+    edges = _edges_of(graph, flow)
     return edges if batch is None and k < len(points) else edges[:, edges[0] < len(points)]
 
 
@@ -242,9 +243,9 @@ def radius_graph(
     tree = spatial.KDTree(as_shared_array(points), batch=_ids(batch))
     if max_num_neighbors is None:
         graph = tree.radius_graph(r, loop=loop)
-        return _edges(as_indices(graph.senders), as_indices(graph.receivers), flow)
-    receivers, senders = _nearest_within(tree, points, r, _ids(batch), max_num_neighbors, not loop)
-    return _edges(senders, receivers, flow)
+        return _edges_of(graph, flow)
+    edges = _nearest_within(tree, points, r, tree.batch, max_num_neighbors, not loop)
+    return edges.flip(0) if _has_senders_first(flow) else edges
 
 
 def nearest(
@@ -450,8 +451,14 @@ def _nearest_within(tree, queries, r, query_ids, most: int, ignore_same_index: b
     return torch.stack([receivers[is_kept], rows[is_kept]])
 
 
-def _edges(senders, receivers, flow: Flow) -> torch.Tensor:
+def _edges_of(graph: NeighborGraph, flow: Flow) -> torch.Tensor:
+    if _has_senders_first(flow):
+        return stacked_indices(graph.senders, graph.receivers)
+    return stacked_indices(graph.receivers, graph.senders)
+
+
+def _has_senders_first(flow: Flow) -> bool:
+    """Tell whether the first row of edges has the senders."""
     if flow not in ("source_to_target", "target_to_source"):
         raise ValueError(f"flow must be 'source_to_target' or 'target_to_source', got {flow!r}")
-    ends = [senders, receivers] if flow == "source_to_target" else [receivers, senders]
-    return torch.stack(ends)
+    return flow == "source_to_target"

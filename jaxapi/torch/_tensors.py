@@ -8,6 +8,7 @@ import torch
 from .._creation import from_dlpack
 
 __all__ = ["as_array_or_number", "as_indices", "as_shared_array", "as_tensor", "check_tensor"]
+__all__ += ["stacked_indices"]
 
 
 def check_tensor(x: Any, name: str) -> torch.Tensor:
@@ -51,3 +52,11 @@ def as_tensor(array: jax.Array, dtype: torch.dtype | None = None) -> torch.Tenso
 def as_indices(array: jax.Array) -> torch.Tensor:
     """Return an array of rows as a tensor of int64, by which tensors are indexed."""
     return as_tensor(array, torch.int64)
+
+
+def stacked_indices(*arrays: jax.Array) -> torch.Tensor:
+    """Return arrays of rows of one length as a tensor of int64, one below the other; waited for once."""
+    indices = torch.stack([torch.from_dlpack(array) for array in arrays]).to(torch.int64)
+    if indices.is_cuda:
+        torch.cuda.current_stream(indices.device).synchronize()
+    return indices

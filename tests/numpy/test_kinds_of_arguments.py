@@ -31,6 +31,73 @@ n.quantile(n.array([[1, n.nan]], 'float16'), n.array(0.5), keepdims=True)
 n.quantile(n.array([[1, n.nan]], 'float16'), n.array(0.5), axis=1)
 n.nanquantile(n.array([n.nan, n.nan], 'float32'), n.array(0.5))
 n.nanquantile(n.array([n.nan, 1], 'float32'), n.array(0.5))
+n.isclose(n.float32(1), 2, atol=0, rtol=(1 - 2**-53) / 2)
+n.isclose(n.array([1, 2], 'float32'), 2, atol=0, rtol=(1 - 2**-53) / 2)
+n.allclose(2, n.array([1, 2], 'float32'), atol=0, rtol=1)
+n.isclose(n.array([1, 2], 'int8'), 300)
+n.isclose(n.array([1, 2], 'int32'), n.array([1, 2], 'float32'))
+n.isclose(16777217, n.array([16777216], 'float32'), rtol=0, atol=0)
+n.isclose(n.array([16777217]), n.array([16777216], 'float32'), rtol=0, atol=0)
+n.isclose(1, 2)
+n.isclose([1.0], 1j)
+n.meshgrid([1], [2], indices='ij')
+n.concatenate([f32, f32], out=n.zeros(4), casting='no')
+n.concatenate([f32, f32], out=n.zeros(4, 'int8'), casting='unsafe')
+n.concatenate([f32, f32], out=n.zeros(4, 'int8'))
+n.divmod.outer([5, -7], [2, 3])
+n.setxor1d(n.array([3, 4], 'int8'), 2)
+n.setxor1d(n.array([3, 4], 'uint64'), 2)
+n.setxor1d(f32, 1j)
+n.setxor1d([3, 4], 2.5, assume_unique=True)
+n.histogram2d(f32, [1, 3], 2)
+n.histogram2d([1, 2], n.array([1, 3], 'float16'), [2, 3])
+n.histogramdd([f32, n.array([1, 3])], 2)
+n.cumsum([3, 0, 4], dtype=bool)
+n.cumsum([[0, 0.5], [0, 0]], axis=1, dtype=bool)
+n.nancumsum([n.nan, 0, 4], dtype=bool)
+n.interp([n.nan, 0.5], [0, 1], [1j, 2 + 1j])
+n.arange(2**63 - 2, 2**63)
+n.arange(2**63, 2**63 + 2)
+n.argpartition(n.array(2.5), 0)
+n.argpartition(n.array(2.5), 0, axis=None)
+n.partition(n.array(2.5), 0)
+n.argpartition(n.array(2.5), 1)
+n.digitize([1.0], n.array([0, 1j]))
+n.r_[n.array([1], 'int8'), 300]
+n.r_[n.array([1], 'int8'), 100]
+n.r_[n.array([1], 'float32'), 300]
+n.repeat([1, 2], 1.5)
+n.repeat([1, 2], n.float64(1.5))
+n.repeat([1, 2], [1.5, 2])
+n.polyval([], 2)
+n.polyval([], f32)
+n.argmin(n.array([1j, 2]), dtype='float32')
+n.argmax(n.array([1j, 2]), where=[True, False])
+n.max(n.array([1j, 2]), dtype='float32')
+n.sort(big)
+n.argsort(big)
+n.any(big)
+n.all(big)
+n.count_nonzero(big)
+n.ediff1d(big)
+n.maximum.reduce(big)
+f32.searchsorted(big)
+n.var([[1, 2], [4, 8]], dtype='int16')
+n.var([[1, 2], [4, 8]], axis=0, dtype='int64')
+n.var([1.5, 2.5, 9], dtype='int64', ddof=1)
+n.var([1.5, 2.5, 9], dtype='int32', where=[True, False, True])
+n.var([True, False, True], dtype='int8')
+n.std([1, 5, 9, 40], dtype='int16')
+n.nanstd([1, 5, 9, 40], dtype='int16')
+n.nanvar(f32, dtype='int64')
+n.nanmean(f32, dtype='int64')
+n.nanstd(f32, dtype='int64')
+n.mean(f32, axis=1)
+n.mean(n.array(2.5), axis=0)
+n.std(f32, axis=(0, 1))
+n.var(f32, axis=-2)
+n.average(f32, axis=1)
+n.nanmean(f32, axis=1)
 n.insert(b, 0, [1j])
 n.insert(b, 0, n.array([1j, 0]))
 n.insert(b, 0, 1j)
@@ -44,11 +111,16 @@ n.pad(b, 1, constant_values=0.5)
 
 def outcome(statement, n):
     names = {"n": n, "f32": n.array([1, 2], "float32"), "b": n.array([True, False])}
+    names["big"] = numpy.array([3, 1, 2], ">f8")
     try:
         made = eval(statement, names)
     except Exception as error:
         return type(error)
-    return [numpy.asarray(x) for x in (made if isinstance(made, (list, tuple)) else [made])]
+    return [numpy.asarray(x) for x in leaves(made)]
+
+
+def leaves(made):
+    return [x for part in made for x in leaves(part)] if isinstance(made, (list, tuple)) else [made]
 
 
 def are_same(found, expected) -> bool:
@@ -58,7 +130,7 @@ def are_same(found, expected) -> bool:
         return False
     for x, y in zip(found, expected, strict=True):
         are_numbers = y.dtype.kind in "fc"
-        if x.dtype != y.dtype or x.shape != y.shape:
+        if x.dtype.newbyteorder("=") != y.dtype.newbyteorder("=") or x.shape != y.shape:
             return False
         rtol = 100 * numpy.finfo(y.dtype).eps if are_numbers else 0
         is_near = numpy.allclose(x, y, rtol, 0, equal_nan=True) if are_numbers else numpy.array_equal(x, y)
@@ -77,3 +149,44 @@ def test_values_dtypes_shapes_and_exceptions(x64):
             if not are_same(found, expected):
                 wrong.append((statement, found, expected))
     assert not wrong
+
+
+FOLDS = """
+all any cumprod cumsum max mean median min nancumprod nancumsum nanmax nanmedian nanmin nanprod nansum prod
+ptp std sum var
+"""
+
+
+@pytest.mark.parametrize("name", FOLDS.split())
+def test_results_cast_to_out(name):
+    for elements in ([[1.5, 2.0], [3.0, 4.0]], [[1, 2], [3, 4]]):
+        for dtype in ("int64", "int8", "float32", "bool"):
+            made = []
+            for n in (xp, numpy):
+                out = n.zeros((2, 2) if "cum" in name else 2, dtype=dtype)
+                try:
+                    getattr(n, name)(n.array(elements), axis=0, out=out)
+                    made.append(numpy.asarray(out))
+                except TypeError:
+                    made.append(numpy.asarray("TypeError"))
+            numpy.testing.assert_array_equal(made[0], made[1], strict=True)
+
+
+@pytest.mark.parametrize("name", ["add", "fmax", "hypot", "logical_and", "maximum", "minimum", "multiply"])
+def test_folds_of_ufuncs_cast_to_out(name):
+    for dtype in ("int64", "int8", "float32", "bool"):
+        made = []
+        for n in (xp, numpy):
+            out = n.zeros(2, dtype=dtype)
+            getattr(n, name).reduce(n.array([[1.5, 2.0], [3.0, 4.0]]), out=out)
+            made.append(numpy.asarray(out))
+        numpy.testing.assert_array_equal(made[0], made[1], strict=True)
+
+
+@pytest.mark.parametrize("name", ["nanargmax", "nanargmin", "argmax", "argmin"])
+def test_positions_go_into_integers(name):
+    with pytest.raises(TypeError, match="safe"):
+        getattr(xp, name)(xp.ones((2, 2)), axis=0, out=xp.zeros(2))
+    out = xp.ones(2, dtype=int)
+    assert getattr(xp, name)(xp.ones((2, 2)), axis=0, out=out) is out
+    assert out.tolist() == [0, 0]

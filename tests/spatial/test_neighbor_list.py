@@ -67,6 +67,13 @@ def edges_of(graph):
     return edges[order], np.asarray(graph.distances)[:count][order]
 
 
+def within_cutoff(graph, n):
+    """Return the part of a graph of candidates that a program may sum over."""
+    is_edge = (graph.receivers < n) & (graph.distances <= CUTOFF)
+    edges = {name: array[is_edge] for name, array in graph._asdict().items() if np.ndim(array)}
+    return graph._replace(**edges, count=np.sum(is_edge))
+
+
 def assert_edges(graph, x, cutoff=CUTOFF, **settings):
     """Compare a graph with all pairs."""
     edges, distances = edges_of(graph)
@@ -121,11 +128,11 @@ def random_steps(rng, n, m):
 
 @jax.jit
 def each_step(neighbors, positions, cells):
-    """Return the list after all steps, and the edges of each, by a loop in a program."""
+    """Return the list after all steps, and the edges and candidates of each, by a loop in a program."""
 
     def step(neighbors, now):
         neighbors = neighbors.update(*now)
-        return neighbors, neighbors.edges()
+        return neighbors, (neighbors.edges(), neighbors.candidates())
 
     return jax.lax.scan(step, neighbors, (positions, cells))
 
@@ -146,8 +153,9 @@ def check_moving_clouds(rng, kind, n, count, *, m=3, periodic=True, skin=0.25, e
         assert not bool(last.did_buffer_overflow)
         rebuilds += int(last.rebuilds)
         for step in range(1, STEPS + 1):
-            graph = jax.tree.map(lambda array, step=step: np.asarray(array[step - 1]), graphs)
+            graph, candidates = jax.tree.map(lambda array, step=step: np.asarray(array[step - 1]), graphs)
             assert_edges(graph, positions[step], **settings[step])
+            assert_edges(within_cutoff(candidates, n), positions[step], **settings[step])
         if number % 4 == 0:
             neighbors = neighbors.update(positions[1], None if cells is None else cells[1])
             assert_edges(neighbors.edges(), positions[1], **settings[1])
@@ -443,6 +451,30 @@ def test_a_derivative_outside_of_programs_needs_no_room():
         return 4 * jnp.sum(KDTree(x).radius_graph(0.15).distances ** 2)
 
     np.testing.assert_allclose(jax.grad(sum_of_squares)(x), jax.grad(expected)(x), rtol=1e-4)
+
+
+@pytest.mark.daily
+def test_candidates_are_all_pairs_of_the_last_build():
+    x = np.random.default_rng(11).random((40, 3)) * 3
+    built = NeighborList(x, CUTOFF, 0.4, cell=3 * np.eye(3))
+    moved = built.update(x + np.random.default_rng(12).uniform(-0.1, 0.1, x.shape))
+    assert int(moved.rebuilds) == 0
+    graph = moved.candidates()
+    assert int(graph.count) == int(built.edges(CUTOFF).count) + int(
+        ((built.candidates().distances > CUTOFF) & built.candidates().mask).sum()
+    )
+    assert_edges(built.candidates(), x, CUTOFF + 0.4, cell=3 * np.eye(3))
+    vectors = np.asarray(moved.vectors(graph))
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1)[graph.mask], graph.distances[graph.mask])
+    assert not vectors[~np.asarray(graph.mask)].any()
+
+    def sum_of_squares(x, method):
+        graph = method(built.update(x))
+        return jnp.sum(jnp.where(graph.mask & (graph.distances <= CUTOFF), graph.distances, 0) ** 2)
+
+    by_edges = jax.grad(sum_of_squares)(moved.positions, NeighborList.edges)
+    by_candidates = jax.grad(sum_of_squares)(moved.positions, NeighborList.candidates)
+    np.testing.assert_allclose(by_candidates, by_edges, rtol=1e-12, atol=1e-12)
 
 
 def test_points_on_several_devices_are_refused():

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core._checks import collected_checks
-from ..._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode
+from ..._core._dtypes import default_dtype, native_dtype, resolve_dtype, x64_for, x64_mode
 from ..._core._lengths import has_own_length
 from ..._core._programs import is_jax_array
 from .._array import Array, keep_call, line_of_call, wrap
@@ -258,6 +258,8 @@ class _Reader:
             return self._read_array(x)
         if type(x) in (list, tuple):
             return _Sequence(type(x), tuple([self._read_item(item) for item in x]))
+        if isinstance(x, np.ndarray) and not x.dtype.isnative:
+            x = x.astype(native_dtype(x.dtype))
         if isinstance(x, (jax.Array, np.ndarray)):
             return self._read_value(lend(x), is_scalar=False)
         if isinstance(x, (float, complex)):

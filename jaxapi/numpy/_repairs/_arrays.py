@@ -214,9 +214,13 @@ def _distinct_complex(ar, equal_nan):
 
 def union1d(ar1: Array, ar2: Array):
     """Give a number the dtype of the array beside it, as NumPy's concatenate of flat arrays does."""
-    arrays = [ar1, ar2]
-    dtype = result_dtype(*[x.dtype.type(0).item() if x.weak_type else x for x in arrays])
-    return unique(jnp.concatenate([cast(x, dtype).reshape(-1) for x in arrays]))
+    dtype = _dtype_with_numbers(ar1, ar2)
+    return unique(jnp.concatenate([cast(x, dtype).reshape(-1) for x in (ar1, ar2)]))
+
+
+def _dtype_with_numbers(*arrays):
+    """Return the dtype of arrays of which some were made of Python's numbers, which give way to others."""
+    return result_dtype(*[x.dtype.type(0).item() if x.weak_type else x for x in arrays])
 
 
 def setdiff1d(ar1: Array, ar2: Array, assume_unique=False):
@@ -225,7 +229,9 @@ def setdiff1d(ar1: Array, ar2: Array, assume_unique=False):
 
 
 def setxor1d(ar1: Array, ar2: Array, assume_unique=False):
-    parts = [x.reshape(-1) if assume_unique else unique(x) for x in (ar1, ar2)]
+    dtype = result_dtype(ar1.dtype, ar2.dtype)  # also of a number, which gives way to no array
+    parts = [cast(x, dtype).reshape(-1) for x in (ar1, ar2)]
+    parts = parts if assume_unique else list(map(unique, parts))
     ordered = sort(jnp.concatenate(parts))
     if not ordered.size:
         return ordered
@@ -473,6 +479,8 @@ def _order_of_complex(a, axis):
 
 def _partitioned(function):
     def of_axis(a: Array, kth, axis=-1):
+        if function is argsort and not a.ndim and axis in (0, -1):
+            a = a.reshape(1)
         refuse(
             not a.ndim and axis is not None, np.exceptions.AxisError, f"axis {axis} of an array without axes"
         )
@@ -507,11 +515,20 @@ def _of_comparable(function, x, y, *args, **options):
 
 
 def allclose(a: Array, b: Array, rtol=1e-05, atol=1e-08, equal_nan=False):
-    return _of_comparable(jnp.allclose, a, b, rtol, atol, equal_nan)
+    return _are_close(jnp.allclose, a, b, rtol, atol, equal_nan)
 
 
 def isclose(a: Array, b: Array, rtol=1e-05, atol=1e-08, equal_nan=False):
-    return _of_comparable(jnp.isclose, a, b, rtol, atol, equal_nan)
+    return _are_close(jnp.isclose, a, b, rtol, atol, equal_nan)
+
+
+def _are_close(function, a, b, rtol, atol, equal_nan):
+    """Compare floats in the dtype that NumPy has for them: a number gives way to an array."""
+    dtype = _dtype_with_numbers(a, b)
+    if dtype.kind in "fc":
+        a = cast(a, dtype)
+        b = cast(b, dtype)
+    return _of_comparable(function, a, b, rtol, atol, equal_nan)
 
 
 def isin(element: Array, test_elements: Array, assume_unique=False, invert=False, *, kind=None):

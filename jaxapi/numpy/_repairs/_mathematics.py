@@ -50,6 +50,9 @@ def _cumulative(name):
         if dtype is None:
             some_elements = a[:0] if a.ndim else a  # whose sum has the dtype of all elements
             dtype = total(some_elements).dtype
+        if dtype == np.bool and name.endswith("cumsum"):  # whether any number up to it is not 0
+            are_counted = a if name == "cumsum" or a.dtype.kind not in "fc" else jnp.where(jnp.isnan(a), 0, a)
+            return function(are_counted != 0, axis) > 0
         return function(cast(a, dtype), axis)
 
     return of_axis
@@ -258,6 +261,7 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     if jnp.iscomplexobj(fp):  # part by part, as an infinite one times a complex number is NaN
         real = interp(x, xp, _parts.real(fp), _part(jnp.real, left), _part(jnp.real, right), period)
         imag = interp(x, xp, _parts.imag(fp), _part(jnp.imag, left), _part(jnp.imag, right), period)
+        imag = jnp.where(jnp.isnan(x), 0, imag)
         return jax.lax.complex(real, imag)
     x, xp = (jnp.asarray(a).astype(fp.real.dtype) for a in (x, xp))
     if period is not None:

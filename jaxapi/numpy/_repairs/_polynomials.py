@@ -87,11 +87,13 @@ def polyval(p: Array, x: Array):
     refuse(not p.ndim, TypeError, "p must be coefficients in one axis, got an array without axes")
     p = strong(p)
     x = strong(x)
+    if not len(p):
+        return jnp.zeros_like(x)
     dtype = result_dtype(p, x)
     if dtype == np.bool:  # sums are True where anything is
         return jnp.polyval(p.astype(np.float32), x.astype(np.float32)) != 0
     made = jnp.polyval(cast(p, dtype), cast(x, dtype))
-    if dtype.kind not in "fc" or not len(p):
+    if dtype.kind not in "fc":
         return made
     nothing = complex(np.nan, np.nan) if jnp.iscomplexobj(made) else np.nan
     return jnp.where(jnp.isfinite(x), made, jnp.asarray(nothing, made.dtype))

@@ -347,8 +347,10 @@ def _of_floats(function, *static):
     program = exact_program(function, "axis", "keepdims", *static)
 
     @functools.wraps(function)
-    def computed(a, *args, **kwargs):
-        return program(as_floats(jnp.asarray(a)), *args, **kwargs)
+    def computed(a, axis=None, *args, **kwargs):
+        a = jnp.asarray(a)
+        axes_of(a, axis)  # which raises for an axis that there is not
+        return program(as_floats(a), axis, *args, **kwargs)
 
     return computed
 
@@ -374,7 +376,20 @@ def average(a: Array, axis=None, weights: Array = None, returned=False, keepdims
 
 
 mean = _of_floats(jnp.mean, "dtype")
-nanmean = _of_floats(jnp.nanmean, "dtype")
+_nanmean = _of_floats(jnp.nanmean, "dtype")
+
+
+@functools.wraps(_nanmean)
+def nanmean(a, axis=None, dtype=None, *args, **kwargs):
+    _refuse_integers_of_floats(jnp.asarray(a), dtype)
+    return _nanmean(a, axis, dtype, *args, **kwargs)
+
+
+def _refuse_integers_of_floats(a, dtype):
+    is_narrower = dtype is not None and a.dtype.kind in "fc" and np.dtype(dtype).kind in "biu"
+    refuse(is_narrower, TypeError, "If a is inexact, then dtype must be inexact")
+
+
 _var = exact_program(jnp.var, "axis", "dtype", "ddof", "keepdims")
 _nanvar = exact_program(jnp.nanvar, "axis", "dtype", "ddof", "keepdims")
 _root_of_variance = compiled(exact_norm(jnp.sqrt))
@@ -406,6 +421,9 @@ def _by_degrees_of_freedom(function):
 def var(a, axis, dtype, ddof, keepdims, where, mean):
     """Divide by 0 where no degree of freedom is left: by NumPy the quotient is infinite, by JAX NaN."""
     refuse(ddof is None or isinstance(ddof, str), TypeError, f"ddof must be a number, got {ddof!r}")
+    axes_of(a, axis)  # which raises for an axis that there is not
+    if dtype is not None and dtype.kind in "iu" and not jnp.iscomplexobj(a):
+        return _variance_in_integers(a, axis, dtype, ddof, keepdims, where, mean)
     a = as_floats(a)
     options = {"dtype": dtype, "keepdims": keepdims, "where": where, "mean": mean}
     made = _var(a, axis, ddof=ddof, **options)
@@ -418,13 +436,30 @@ def var(a, axis, dtype, ddof, keepdims, where, mean):
     return jnp.where(has_freedom, made, _var(a, axis, **options) / 0)
 
 
+def _variance_in_integers(a, axis, dtype, ddof, keepdims, where, mean):
+    """Return variances of which each step is cut to integers, the mean, too, as NumPy's."""
+    counted = jnp.ones(a.shape, bool) if where is None else jnp.broadcast_to(where, a.shape)
+    count = jnp.sum(counted, axis, keepdims=True)
+    if mean is None:
+        total = jnp.sum(cast(a, dtype), axis, dtype, keepdims=True, where=counted)
+        mean = cast(total / count, dtype)
+    difference_dtype = result_dtype(a, mean)
+    differences = cast(a, difference_dtype) - cast(mean, difference_dtype)
+    squares = cast(differences * differences, dtype)
+    total = jnp.sum(squares, axis, dtype, keepdims=keepdims, where=counted)
+    freedom = jnp.maximum(count.reshape(total.shape) - ddof, 0)
+    return cast(total / freedom, dtype)
+
+
 @_by_degrees_of_freedom
 def std(a, axis, dtype, ddof, keepdims, where, mean):
-    return _root_of_variance(var(a, axis, dtype, ddof, keepdims, where, mean))
+    deviation = _root_of_variance(var(a, axis, dtype, ddof, keepdims, where, mean))
+    return cast(deviation, dtype) if dtype is not None and dtype.kind in "iu" else deviation
 
 
 @_by_degrees_of_freedom
 def nanvar(a, axis, dtype, ddof, keepdims, where, mean):
+    _refuse_integers_of_floats(a, dtype)
     if a.dtype.kind not in "fc":  # what has no NaN divides by 0, too
         return var(a, axis, dtype, ddof, keepdims, where, mean)
     if mean is None:
@@ -436,7 +471,8 @@ def nanvar(a, axis, dtype, ddof, keepdims, where, mean):
 
 @_by_degrees_of_freedom
 def nanstd(a, axis, dtype, ddof, keepdims, where, mean):
-    return _root_of_variance(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
+    deviation = _root_of_variance(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
+    return cast(deviation, dtype) if dtype is not None and dtype.kind in "iu" else deviation
 
 
 # Sums of products
@@ -756,7 +792,7 @@ def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Arr
 
 def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):
     if isinstance(sample, (list, tuple)):
-        sample = jnp.stack([as_array(column) for column in sample], -1)
+        sample = _columns_as_one([as_array(column) for column in sample])
     sample = as_array(sample)
     sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
     count, ndim = sample.shape
@@ -778,18 +814,25 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
     return _counted(columns, edges, weights, dtype, density), edges
 
 
+def _columns_as_one(columns):
+    """Return the columns of a sample in the dtype that NumPy has for them."""
+    dtype = result_dtype(*columns)
+    return jnp.stack([cast(column, dtype) for column in columns], -1)
+
+
 def histogram2d(
     x: Array, y: Array, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None
 ):
     refuse(x.shape[0] != y.shape[0], ValueError, "x and y must have the same length.")
     if not isinstance(bins, int) and len(bins) != 2:
         bins = [jnp.asarray(bins)] * 2
-    counts, (first, second) = histogramdd(jnp.stack([x, y], -1), bins, range, density, weights)
+    counts, (first, second) = histogramdd(_columns_as_one([x, y]), bins, range, density, weights)
     return counts, first, second
 
 
 def digitize(x: Array, bins: Array, right=False):
-    refuse(jnp.iscomplexobj(x), TypeError, "x may not be complex")
+    is_complex = jnp.iscomplexobj(x) or jnp.iscomplexobj(bins)
+    refuse(is_complex, TypeError, "digitize takes real numbers and real bins")
     _of_one_axis(bins)
     side = "left" if right else "right"
     up = jaxapi.searchsorted(bins, x, side=side)

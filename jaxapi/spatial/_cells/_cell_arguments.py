@@ -1,14 +1,22 @@
 """What a user may pass about cells and clouds, checked once and turned into plain values."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._constants import constant_on
+from ..._core._devices import last_in_host_memory
 from ..._core._dtypes import x64_for
+from ..._core._lengths import first_rows
 from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
+from .._arrays import is_on_host
+from .._engines._choice import engine_of
+from .._engines._protocol import Engine
+from .._tree._build import padded_size
 from .._tree_arguments import broadcast_shape, number_array, numbers, what_is_in
 from ._lattice import is_singular, lattice_of
 from ._parameters import are_parameters, vectors_of
@@ -16,6 +24,9 @@ from ._points import ImagePoints
 
 __all__ = ["cell_vectors", "check_clouds", "check_turns", "check_turns_of_points", "cloud_ids"]
 __all__ += ["image_shifts", "periodic_flags"]
+
+INT32 = np.dtype(np.int32)
+TOO_LARGE = "the ids of batch must fit int32: number the clouds from 0 on"
 
 
 def periodic_flags(periodic, m: int) -> tuple[bool, ...]:
@@ -58,8 +69,11 @@ def cell_vectors(cell, periodic: tuple[bool, ...], data: Array, has_clouds: bool
     return _placed(vectors, data)
 
 
-def cloud_ids(batch, shape: tuple[int, ...], data: Array):
-    """Return the numbers of clouds, int32, of the points or of queries; flat, where the data are."""
+def cloud_ids(batch, shape: tuple[int, ...], data: Array, copy: bool = False):
+    """Return the numbers of clouds, int32, of the points or of queries; flat, where the data are.
+
+    Those that lie there on a device stay, unless `copy`.
+    """
     ids = batch if isinstance(batch, jax.Array) else numbers(batch)
     if not jnp.issubdtype(ids.dtype, jnp.integer):
         raise TypeError(f"batch must be integers, got {what_is_in(ids)}")
@@ -68,11 +82,34 @@ def cloud_ids(batch, shape: tuple[int, ...], data: Array):
     size = math.prod(shape)
     if is_traced(ids):
         return jnp.broadcast_to(ids, shape).reshape(size).astype(jnp.int32)
+    is_beside_data = isinstance(ids, jax.Array) and not is_on_host(ids) and ids.sharding == data.sharding
+    if is_beside_data and ids.shape == (size,):
+        return ids if ids.dtype == INT32 and not copy else _as_int32(ids)
     ids = np.broadcast_to(np.asarray(ids), shape).reshape(size)
     limits = np.iinfo(np.int32)
     if size and not limits.min <= int(ids.min()) <= int(ids.max()) <= limits.max:
-        raise ValueError("the ids of batch must fit int32: number the clouds from 0 on")
+        raise ValueError(TOO_LARGE)
     return _placed(ids.astype(np.int32), data)
+
+
+def _as_int32(ids: Any) -> Array:
+    """Return a copy of concrete ids (n,) on a device, in int32."""
+    size = len(ids)
+    engine = engine_of(ids)
+    with eagerly(), x64_for(ids.dtype):
+        count = constant_on(size, INT32, ids.sharding)
+        given = engine.as_input(ids, padded_size(size), ids.sharding)
+        narrow, do_fit = last_in_host_memory(_narrowed, count, "engine")(count, given, engine=engine)
+        if not do_fit:
+            raise ValueError(TOO_LARGE)
+        return first_rows(size, narrow)[0]
+
+
+def _narrowed(count, given, *, engine: Engine):
+    """Return ids in int32, and whether they fit."""
+    ids = engine.read_input(given, count, dtype=given.dtype, fill=0)
+    narrow = ids.astype(INT32)
+    return narrow, (narrow.astype(ids.dtype) == ids).all()
 
 
 def check_clouds(ids, clouds: int) -> None:

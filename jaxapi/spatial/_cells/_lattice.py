@@ -5,8 +5,8 @@ in m dimensions; a lattice may have axes in front, as one for each cloud has. Th
 not periodic play no part.
 """
 
+import functools
 import itertools
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -101,7 +101,7 @@ def lattice_of(cell, periodic: tuple[bool, ...], xp) -> Lattice:
     return _kept_lattice(cell.tobytes(), cell.shape, periodic)
 
 
-@lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=8)
 def _kept_lattice(data: bytes, shape: tuple[int, ...], periodic: tuple[bool, ...]) -> Lattice:
     """Return the lattice of a cell on the host, kept: a tree asks several times, and loops have one cell."""
     with np.errstate(all="ignore"):
@@ -115,7 +115,7 @@ def _lattice_of(cell, periodic: tuple[bool, ...], xp) -> Lattice:
     given = cell[..., np.flatnonzero(periodic), :]
     count = given.shape[-2]
     combination = _reduced(given, xp)
-    vectors = combination @ given if count else given
+    vectors = _matrix_product(combination, given) if count else given
     inverse = right_inverse(vectors, xp)
     heights = 1 / xp.sqrt((inverse * inverse).sum(axis=-2))
     return Lattice(vectors, combination, inverse, heights)
@@ -128,8 +128,9 @@ def right_inverse(vectors, xp):
         return transposed
     lengths = xp.sqrt((vectors * vectors).sum(axis=-1))
     directions = transposed / xp.where(lengths > 0, lengths, 1)[..., None, :]
-    gram = xp.swapaxes(directions, -1, -2) @ directions
-    return directions @ _inverted(gram, xp) / xp.where(lengths > 0, lengths, 0)[..., None, :]
+    gram = _matrix_product(xp.swapaxes(directions, -1, -2), directions)
+    inverse = _matrix_product(directions, _inverted(gram, xp))
+    return inverse / xp.where(lengths > 0, lengths, 0)[..., None, :]
 
 
 def is_singular(cell: np.ndarray, periodic: tuple[bool, ...]) -> bool:
@@ -155,11 +156,22 @@ def first_number(shifts, xp):
 
 def product(rows, matrix):
     """Return the product of each row (..., k) with a matrix (k, l), or with its own one of (..., k, l)."""
-    if not isinstance(matrix, np.ndarray):  # XLA multiplies such narrow matrices many times slower
-        return (rows[..., None] * matrix).sum(axis=-2)
+    if not isinstance(matrix, np.ndarray):
+        # XLA multiplies such narrow matrices many times slower, and makes fewer kernels of sums of terms.
+        terms = [rows[..., k, None] * matrix[..., k, :] for k in range(rows.shape[-1])]
+        shape = np.broadcast_shapes(rows.shape[:-1], matrix.shape[:-2])
+        no_terms = jnp.zeros((*shape, matrix.shape[-1]))
+        return functools.reduce(jnp.add, terms, no_terms)
     if matrix.ndim == 2:
         return rows @ matrix
     return np.einsum("...k,...kl->...l", rows, matrix)
+
+
+def _matrix_product(first, second):
+    """Return the product of matrices (..., j, k) and (..., k, l)."""
+    if isinstance(second, np.ndarray):
+        return first @ second
+    return product(first, second[..., None, :, :])
 
 
 # --- reduction ------------------------------------------------------------------------------------------

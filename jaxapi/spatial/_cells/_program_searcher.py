@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,16 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._constants import constant_on
 from ..._core._dtypes import x64_for, x64_on
 from ..._core._lengths import first_rows
-from ..._core._programs import any_traced, eagerly, is_traced
+from ..._core._programs import any_traced, compiled, eagerly, is_traced
 from .._arrays import as_dtype, in_shape
 from .._engines._protocol import Engine
 from .._results import NearestNeighbors
 from .._scipy._callback import Batch, Result, called_back
 from .._scipy._trees import Options
 from .._search import PairWeights, Queries, Search
-from .._tree._build import padded_size
+from .._tree._build import padded_size, tree_size
 from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
 from . import _device
@@ -90,21 +90,29 @@ class ProgramImageSearcher(ImageSearcher):
     # --- who searches -----------------------------------------------------------------------------------
 
     def _results_of(
-        self, by_scipy: _HostSearch, by_engine: Callable, results: list[Result], inputs: tuple, **static
+        self,
+        by_scipy: _HostSearch,
+        by_engine: Callable,
+        results: list[Result],
+        inputs: tuple,
+        is_one_program: bool = True,
+        **static: Any,
     ):
         """Return the arrays that a search finds, in the shapes and dtypes of the results.
 
-        SciPy searches where this searcher has no engine; else ``by_engine(points, *inputs, ...)`` does, which
-        is a function of `_device`.
+        SciPy searches where this searcher has no engine; else ``by_engine(points, *inputs, ...)`` does. If it
+        is a function of `_device`, and not made for this call, it is one program with what follows.
         """
         if self.engine is None:
             return self._by_callback(by_scipy, results, inputs)
-        traced = any_traced(*self.points, *jax.tree.leaves(inputs))
-        with nullcontext() if traced else eagerly():
-            points, inputs = without_slopes((self.points, inputs))
-            arrays = by_engine(points, *inputs, periodic=self.periodic, **static)
-            with x64_for(*(result.dtype for result in results)):
-                return [_as_result(array, result) for array, result in zip(arrays, results, strict=True)]
+        options = tuple({"periodic": self.periodic, **static}.items())
+        points = self.points
+        if any_traced(*points, *jax.tree.leaves(inputs)):
+            points, inputs = without_slopes((points, inputs))
+            return _results_by_engine(by_engine, tuple(results), options, points, inputs)
+        find = _results_by_engine_in_one_program if is_one_program else _results_by_engine
+        with eagerly(), x64_on():
+            return find(by_engine, tuple(results), options, points, inputs)
 
     def _by_callback(self, by_scipy: _HostSearch, results: list[Result], inputs: tuple) -> list:
         """Return what SciPy finds when a program calls back."""
@@ -194,7 +202,7 @@ class ProgramImageSearcher(ImageSearcher):
 
         inputs = self._inputs(queries, r)
         host = _search_of_queries(by_scipy, is_among_points=False, has_rows=True)
-        options = {"search": tree_search, "max_neighbors": max_neighbors}
+        options: dict[str, Any] = {"search": tree_search, "max_neighbors": max_neighbors}
         rows, shifts, distances, counts = self._results_of(host, _device.fixed, results, inputs, **options)
         return rows, shifts, self._sloped(distances, queries, rows, shifts, search), counts
 
@@ -235,12 +243,34 @@ class ProgramImageSearcher(ImageSearcher):
     # --- among the points -------------------------------------------------------------------------------
 
     def _all_edges(self, r, search: Search, relation: Relation) -> tuple:
+        if self.engine is not None and _device.are_plain_clouds(self.points):
+            return self._all_edges_of_clouds(self.engine, r, search, relation)
         *edges, count = self._fixed_edges(r, search, relation, EDGES_AT_FIRST)
         edge_count = int(count)
         if edge_count > EDGES_AT_FIRST:
             *edges, count = self._fixed_edges(r, search, relation, padded_size(edge_count))
         with eagerly():
             return *first_rows(edge_count, *edges), count
+
+    def _all_edges_of_clouds(self, engine: Engine, r, search: Search, relation: Relation) -> tuple:
+        """Return what `_all_edges` does, of clouds without a cell: their tree is built once."""
+        data, n, _, ids = self.points
+        sharding = data.sharding
+        with eagerly(), x64_for(data.dtype):
+            row_count = tree_size(len(data), self._m + 1)  # with the axis by which clouds are apart
+            points = ImagePoints(
+                engine.as_input(data, row_count, sharding),
+                constant_on(int(n), INT32, sharding),
+                None,
+                engine.as_input(ids, row_count, sharding),
+            )
+            radius = constant_on(float(r), search.dtype, sharding)
+            found = _device.all_edges_of_clouds(
+                points, radius, search=self._tree_search(search), relation=relation, dtype=search.dtype
+            )
+            *edges, count, total = found
+            receivers, senders, distances = first_rows(total, *edges)
+            return receivers, senders, None, distances, count
 
     def _fixed_edges(self, r, search: Search, relation: Relation, size: int) -> tuple:
         rows = Result((size,), search.index_dtype)
@@ -265,7 +295,7 @@ class ProgramImageSearcher(ImageSearcher):
             return *filled, np.minimum(counts, largest_index)
 
         host = _HostSearch(by_scipy, of_items, is_of_queries=False)
-        options = {"search": tree_search, "relation": relation, "size": size}
+        options: dict[str, Any] = {"search": tree_search, "relation": relation, "size": size}
         edges = self._results_of(host, _device.edges, results, (r,), **options)
         receivers, senders, shifts, distances, count = edges
         if any_traced(self.points.data, self.points.cell) and len(self.points.data):
@@ -304,7 +334,7 @@ class ProgramImageSearcher(ImageSearcher):
         host = _HostSearch(by_scipy, None, is_of_queries=True)
         results = [Result(pairs.radii.shape, sums)]
         inputs = queries, pairs.radii, weights
-        options = {"search": tree_search, "sums": pairs.dtype}
+        options: dict[str, Any] = {"search": tree_search, "sums": pairs.dtype, "is_one_program": False}
         (counts,) = self._results_of(host, by_engine, results, inputs, **options)
         return counts
 
@@ -344,7 +374,7 @@ class ProgramImageSearcher(ImageSearcher):
         rows = (len(self.points.data),)
         results = [Result(rows, np.dtype(bool)), Result(rows, search.index_dtype)]
         inputs = radius, weights
-        options = {"search": tree_search, "min_samples": min_samples}
+        options: dict[str, Any] = {"search": tree_search, "min_samples": min_samples}
         return tuple(self._results_of(host, _device.dbscan, results, inputs, **options))
 
     # --- derivatives ------------------------------------------------------------------------------------
@@ -362,6 +392,18 @@ class ProgramImageSearcher(ImageSearcher):
             columns = jnp.where(rows < as_dtype(n, rows.dtype), rows, len(data))
         x = as_dtype(x, search.dtype)
         return with_image_slopes(distances, data, x, cell, ImageRows(columns, shifts), search.p)
+
+
+def _results_by_engine(
+    by_engine: Callable, results: tuple[Result, ...], options: tuple, points: ImagePoints, inputs: tuple
+) -> list:
+    """Return what a function of `_device` finds, in the shapes and dtypes of the results."""
+    arrays = by_engine(points, *inputs, **dict(options))
+    with x64_for(*(result.dtype for result in results)):
+        return [_as_result(array, result) for array, result in zip(arrays, results, strict=True)]
+
+
+_results_by_engine_in_one_program = compiled(_results_by_engine, static_argnums=(0, 1, 2))
 
 
 def _as_result(array: jax.Array, result: Result) -> jax.Array:

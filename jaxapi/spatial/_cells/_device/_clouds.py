@@ -4,20 +4,26 @@ Points have no other images then, and lie in the tree as they were given. Its cl
 other than any radius that is searched, so that plain searches of the tree keep to them.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
+from ...._core._devices import last_in_host_memory
+from ...._core._dtypes import x64_on
 from ...._core._typing import Array
 from ... import _tree_programs
 from ..._clusters import _device as clusterings
 from ..._every_pair import longest_within
 from ..._search import Search
+from ..._tree._build import padded_size
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Relation
+from ..._tree_programs import CountedPoints
 from .._points import ImagePoints
-from ._images import Images, rows_of_tree
+from ._images import Images, images_of, in_float64, rows_of_tree
 
-__all__ = ["components", "dbscan", "edges", "serves"]
+__all__ = ["all_edges", "components", "dbscan", "edges", "serves"]
 
 
 def serves(points: ImagePoints) -> bool:
@@ -32,6 +38,38 @@ def edges(images: Images, radius, search: Search, relation: Relation, size: int)
     """Return receivers, senders, distances (size,) and the true number of edges."""
     inputs = images.tree, _radius(images, radius), TreeMetric(search.p)
     return _tree_programs.fixed_edges(*inputs, search=search, relation=relation, size=size)
+
+
+def all_edges(points: ImagePoints, radius, *, search: Search, relation: Relation, dtype) -> tuple:
+    """Return receivers, senders, distances of all edges, how many there are, and the same as a number.
+
+    For concrete points, whose rows and ids are inputs of the engine. The arrays are longer than the number,
+    so that their programs serve others; distances are of `dtype`. Of LATER the lower row is first.
+    """
+    with x64_on():
+        count_edges = last_in_host_memory(_counted_edges, points.n, "search", "relation")
+        counted, totals = count_edges(points, radius, search=search, relation=relation)
+        counted, total = _tree_programs.with_ends_known(counted, totals)
+    static = {"search": search, "relation": relation, "size": padded_size(total), "dtype": dtype}
+    return *_filled_edges(counted, **static), total
+
+
+def _counted_edges(points: ImagePoints, radius, *, search: Search, relation: Relation):
+    """Return the counted points of all clouds, and how many edges they have in all, (1,)."""
+    images = images_of(points.read(search.engine), (), search)
+    metric = TreeMetric(search.p)
+    counted = _tree_programs.count_points(images.tree, _radius(images, radius), metric, search, relation)
+    return counted._replace(tree=images.tree), counted.ends[-1:]
+
+
+@in_float64("search", "relation", "size", "dtype")
+def _filled_edges(counted: CountedPoints, *, search: Search, relation: Relation, size: int, dtype) -> Any:
+    options = {"search": search, "relation": relation, "size": size}
+    edges = _tree_programs.filled_edges(counted, TreeMetric(search.p), **options)
+    receivers, senders, distances, count = edges
+    if relation is Relation.LATER:
+        receivers, senders = jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)
+    return receivers, senders, distances.astype(dtype), count
 
 
 def components(images: Images, radius, search: Search) -> tuple[Array, Array]:

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 FEWEST_PLACES = 512  # that are searched from at once
+MOST_PLACES_OF_FEW = 8192  # queries, of each up to eight
 
 
 class Places(NamedTuple):
@@ -95,7 +96,11 @@ def over_shifts(boxes: Box, step: Callable, state):
 def places_at_once(boxes: Box) -> int:
     """Return how many places are searched from at a time."""
     query_count, vector_count = boxes.low.shape
-    return max(2 * query_count, FEWEST_PLACES) if vector_count else query_count
+    if not vector_count:
+        return query_count
+    # Points of a small cell have up to eight images within its length.
+    of_few = min(8 * query_count, MOST_PLACES_OF_FEW)
+    return max(2 * query_count, of_few, FEWEST_PLACES)
 
 
 def over_places(boxes: Box, step: Callable, state):

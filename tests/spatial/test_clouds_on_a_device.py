@@ -1,0 +1,109 @@
+"""Clouds that lie on a device: their ids stay there, and new numbers of points compile nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compilations import no_compilation
+from scipy.spatial import cKDTree
+
+from jaxapi._core import _devices
+from jaxapi.spatial import KDTree
+from jaxapi.spatial import _kdtree as kdtree
+from jaxapi.spatial._cells import _cell_arguments
+
+
+@pytest.fixture
+def on_a_device(monkeypatch):
+    """Take the CPU for a device whose numbers nobody reads but by programs."""
+    monkeypatch.setattr(_cell_arguments, "is_on_host", lambda x: False)
+    monkeypatch.setattr(kdtree, "is_on_host", lambda x: False)
+
+
+def edges_of(points, ids, radius):
+    """Return the edges (receiver, sender) that SciPy finds in each cloud."""
+    edges = set()
+    for cloud in np.unique(ids):
+        rows = np.flatnonzero(ids == cloud)
+        for i, j in cKDTree(points[rows]).query_pairs(radius):
+            edges |= {(rows[i], rows[j]), (rows[j], rows[i])}
+    return edges
+
+
+def cloud(n, dtype=np.int32):
+    rng = np.random.default_rng(n)
+    return rng.random((n, 3), np.float32), rng.integers(0, 5, n).astype(dtype)
+
+
+@pytest.mark.thorough
+def test_graphs_of_clouds_compile_nothing_for_new_numbers_of_points():
+    found = []
+
+    def search(points, ids):
+        tree = KDTree(points, batch=ids, engine="lax")
+        return tree, tree.radius_graph(0.3)
+
+    search(*cloud(60))
+    with no_compilation():
+        for n in (61, 97, 128):
+            found.append((*cloud(n), *search(*cloud(n))))
+    for points, ids, tree, graph in found:
+        edges = edges_of(points, ids, 0.3)
+        assert set(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True)) == edges
+        assert int(graph.count) == len(edges)
+        assert tree.query_pairs(0.3) == {edge for edge in edges if edge[0] < edge[1]}
+
+
+@pytest.mark.usefixtures("on_a_device")
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.uint32])
+def test_ids_of_any_dtype(dtype):
+    points, ids = cloud(60, dtype)
+    with jax.enable_x64(True):
+        given = jnp.asarray(ids)
+        assert given.dtype == dtype
+    tree = KDTree(jax.device_put(points, jax.devices()[0]), batch=given, engine="lax")
+    assert tree.batch.dtype == np.int32
+    np.testing.assert_array_equal(tree.batch, ids)
+
+
+@pytest.mark.usefixtures("on_a_device")
+def test_ids_are_copied_where_that_is_asked_for():
+    points, ids = cloud(60)
+    given = jax.device_put(ids, jax.devices()[0])
+    assert KDTree(points, batch=given, engine="lax").batch is given
+    tree = KDTree(points, copy_data=True, batch=given, engine="lax")
+    given.delete()
+    np.testing.assert_array_equal(tree.batch, ids)
+
+
+@pytest.mark.usefixtures("on_a_device")
+def test_what_is_refused():
+    points, ids = cloud(60, np.int64)
+    ids[7] = 2**31
+    with jax.enable_x64(True):
+        given = jnp.asarray(ids)
+    with pytest.raises(ValueError, match="the ids of batch must fit int32"):
+        KDTree(jnp.asarray(points), batch=given, engine="lax")
+    points[7, 1] = np.nan
+    with pytest.raises(ValueError, match="data must be finite"):
+        KDTree(jnp.asarray(points), batch=jnp.zeros(60, jnp.int32), engine="lax")
+
+
+def test_the_last_result_is_left_in_host_memory(monkeypatch):
+    """Only the last one."""
+    device = jax.devices()[0]
+    if "pinned_host" not in {memory.kind for memory in device.addressable_memories()}:
+        pytest.skip("the device has no such memory")
+    monkeypatch.setattr(_devices, "_gpu", lambda array: device)
+    x = jnp.arange(4.0)
+    program = _devices.last_in_host_memory(_sums_and_last, x, "factor")
+    (doubled, nothing), last = program(x, factor=2)
+    np.testing.assert_array_equal(doubled, 2 * np.arange(4.0))
+    assert nothing is None
+    assert float(last) == 6
+    assert last.sharding.memory_kind == "pinned_host"
+    assert doubled.sharding.memory_kind != "pinned_host"
+
+
+def _sums_and_last(x, *, factor):
+    return (x * factor, None), x[-1] * factor
