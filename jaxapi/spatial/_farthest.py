@@ -28,6 +28,7 @@ __all__ = ["sample_farthest_points"]
 
 FLOAT64 = np.dtype(np.float64)
 INT32 = np.dtype(np.int32)
+POINTS_PER_TURN = 8  # of the loop, before whose turns a GPU and the host wait for each other
 
 
 def sample_farthest_points(
@@ -183,13 +184,15 @@ def sample_of_clouds(points: Array, n: Array, start: Array, k: Array, *, size: i
         is_start = (row_ids == start[:, None]) & is_point
         first = jnp.where(is_start, row_ids, row_count).min(axis=1)
         distances = jnp.where(is_point, jnp.inf, -jnp.inf)  # squared, to the nearest sampled point
-        sample = jnp.full((cloud_count, size), row_count, INT32)
+        turn = min(POINTS_PER_TURN, size)
+        room = -(-size // turn) * turn
+        sample = jnp.full((cloud_count, room), row_count, INT32)
         state = varying_like((jnp.zeros((), INT32), sample, distances, first), (points, n, start, k))
 
         def is_not_done(state):
             return state[0] < k
 
-        def add_points(state):
+        def add_point(_, state):
             step, sample, distances, rows = state
             sample = lax.dynamic_update_index_in_dim(sample, rows, step, axis=1)
             places = jnp.minimum(rows, row_count - 1)[None, :, None]
@@ -202,4 +205,8 @@ def sample_of_clouds(points: Array, n: Array, start: Array, k: Array, *, size: i
             has_next = (farthest > -jnp.inf) & (rows < row_count)
             return step + np.int32(1), sample, distances, jnp.where(has_next, next_rows, row_count)
 
-        return lax.while_loop(is_not_done, add_points, state)[1]
+        def add_points(state):
+            return lax.fori_loop(0, turn, add_point, state, unroll=True)
+
+        _, sample, _, _ = lax.while_loop(is_not_done, add_points, state)
+        return jnp.where(lax.iota(INT32, size) < k, sample[:, :size], row_count)
