@@ -77,13 +77,22 @@ def test_ids_are_copied_where_that_is_asked_for():
 
 
 @pytest.mark.usefixtures("on_a_device")
-def test_what_is_refused():
-    points, ids = cloud(60, np.int64)
-    ids[7] = 2**31
+@pytest.mark.parametrize(
+    ("dtype", "too_large"),
+    [(np.int64, 2**31), (np.int64, -(2**31) - 1), (np.uint32, 2**32 - 1), (np.uint64, 2**64 - 1)],
+)
+def test_ids_that_int32_does_not_hold(dtype, too_large):
+    points, ids = cloud(60, dtype)
+    ids[7] = too_large
     with jax.enable_x64(True):
         given = jnp.asarray(ids)
     with pytest.raises(ValueError, match="the ids of batch must fit int32"):
         KDTree(jnp.asarray(points), batch=given, engine="lax")
+
+
+@pytest.mark.usefixtures("on_a_device")
+def test_points_that_are_not_finite_are_refused():
+    points, _ = cloud(60)
     points[7, 1] = np.nan
     with pytest.raises(ValueError, match="data must be finite"):
         KDTree(jnp.asarray(points), batch=jnp.zeros(60, jnp.int32), engine="lax")

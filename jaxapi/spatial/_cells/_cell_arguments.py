@@ -109,7 +109,9 @@ def _narrowed(count, given, *, engine: Engine):
     """Return ids in int32, and whether they fit."""
     ids = engine.read_input(given, count, dtype=given.dtype, fill=0)
     narrow = ids.astype(INT32)
-    return narrow, (narrow.astype(ids.dtype) == ids).all()
+    # Large unsigned numbers become negative, and themselves again on the way back.
+    is_same = (narrow.astype(ids.dtype) == ids) & ((narrow < 0) == (ids < 0))
+    return narrow, is_same.all()
 
 
 def check_clouds(ids, clouds: int) -> None:
