@@ -38,6 +38,7 @@ __all__ = ["NeighborList"]
 
 FLOAT64 = np.dtype(np.float64)
 MOST_TURNS = 2.0**20  # of a point around the cell, since the last build
+PAIRS_AT_FIRST = 1 << 12
 EDGE_BYTES = 20  # of two rows and three numbers of a shift
 
 
@@ -178,15 +179,13 @@ class NeighborList:
         if not math.isfinite(reach):
             raise ValueError(f"cutoff + skin must be finite in {tree.data.dtype}, got {cutoff} + {skin}")
         self._points = _Points(tree.data, tree.cell, tree.batch)
-        if max_edges is None:
-            known = without_slopes(self._points)
-            if any_traced(*jax.tree.leaves(known)):
-                raise TypeError(
-                    "the number of edges depends on values, which are traced by jit or vmap: pass max_edges, "
-                    "or make the list outside and update it"
-                )
-            max_edges = _room_for(int(_tree_of(known, self._settings).radius_graph(reach).count))
-        max_edges = _tree_arguments.capacity(max_edges, "max_edges")
+        if max_edges is not None:
+            max_edges = _tree_arguments.capacity(max_edges, "max_edges")
+        elif any_traced(*jax.tree.leaves(without_slopes(self._points))):
+            raise TypeError(
+                "the number of edges depends on values, which are traced by jit or vmap: pass max_edges, "
+                "or make the list outside and update it"
+            )
         self._turns = None if tree.cell is None else _no_turns(tree.data)
         self._build = _built(self._points, self._settings, max_edges)
 
@@ -546,14 +545,19 @@ def _reach(settings: _Settings, dtype) -> float:
         return float(dtype.type((settings.cutoff + settings.skin) * (1 + rounding)))
 
 
-def _built(points: _Points, settings: _Settings, max_edges: int) -> _Build:
-    """Return what is found at these points; where they are concrete, with room for all of it."""
+def _built(points: _Points, settings: _Settings, max_edges: int | None) -> _Build:
+    """Return what is found at these points; where they are concrete, with room for all of it.
+
+    Where nobody says how many pairs there are, some are searched for before their number is known.
+    """
     points = without_slopes(points)
     tree = _tree_of(points, settings)
     reach = _reach(settings, points.positions.dtype)
-    graph: Any = tree.radius_graph(reach, max_edges=max_edges)
-    if not is_traced(graph.count) and int(graph.count) > max_edges:
-        graph = tree.radius_graph(reach, max_edges=_room_for(int(graph.count)))
+    graph: Any = tree.radius_graph(reach, max_edges=max_edges or PAIRS_AT_FIRST)
+    if not is_traced(graph.count):
+        pair_count = int(graph.count)
+        if max_edges is None or pair_count > max_edges:
+            graph = tree.radius_graph(reach, max_edges=_room_for(pair_count))
     shifts = None if points.cell is None else graph.shifts
     pairs = _Pairs(graph.receivers, graph.senders, shifts, graph.count)
     with eagerly_unless_traced(graph.count):
