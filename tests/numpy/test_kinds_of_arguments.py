@@ -188,7 +188,7 @@ n.nanstd(n.array([1, 2, 7]), out=n.zeros((), int))
 @pytest.mark.parametrize("statement", REFUSED.strip().splitlines())
 def test_results_that_out_does_not_hold(statement):
     for n in (numpy, xp):
-        with pytest.raises(TypeError, match="(?i)cannot cast"):
+        with pytest.raises(TypeError, match=r"(?i)cannot cast"):
             eval(statement, {"n": n})
 
 
