@@ -161,6 +161,12 @@ amax amin choose max mean median min nanmax nanmedian nanmin nanpercentile nanqu
 """.split()
 )
 
+# They compute in a dtype that ``out=`` takes part in.
+COMPUTES_WITH_OUT = [*sorted(set(ADDS) - {"trace"}), "ptp"]
+
+# They join arrays, each of which is cast to the dtype of ``out=``.
+JOINS_INTO_OUT = ["concat", "concatenate", "stack"]
+
 # Their results are broadcast to ``out=``, as those of ufuncs are; others must have its shape.
 BROADCASTS_TO_OUT = """
 isneginf isposinf nanmedian nanpercentile nanquantile outer percentile quantile

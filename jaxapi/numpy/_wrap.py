@@ -34,7 +34,9 @@ from ._table import (
     ADDS,
     BROADCASTS_TO_OUT,
     CAST_TO_OUT,
+    COMPUTES_WITH_OUT,
     FOLDS,
+    JOINS_INTO_OUT,
     PROMOTES_TOGETHER,
     RETURNS_ARRAYS,
     RETURNS_POSITIONS,
@@ -72,6 +74,8 @@ _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 
 
 _RETURNS_BOOL = ("allclose", "array_equal", "array_equiv")
+# Of arrays of integers results are cast to any dtype of ``out=``.
+_CAST_INTEGERS_TO_OUT = ("nanmean", "nanvar")
 # Arguments that are not promoted together with the others.
 _NOT_PROMOTED = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist", "choicelist", "default"]}
 
@@ -242,6 +246,8 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             _leave_out_axis_of_number(values)
             _check_mask(values)
         dtype = values.get("dtype")
+        if dtype is None and out is not None:
+            dtype = _dtype_with_out(name, values, out)
         if dtype is not None:
             dtype = resolve_dtype(dtype)
             values["dtype"] = dtype
@@ -276,11 +282,35 @@ def with_numpys_signature(name: str, numpys, function, module: str):
         if returns_positions:
             check_holder_of_positions(out)
             return into(out, result, "unsafe")
-        casting = "unsafe" if name in CAST_TO_OUT and result.dtype.kind != "c" else "same_kind"
+        is_cast = name in CAST_TO_OUT or (name in _CAST_INTEGERS_TO_OUT and not _is_inexact(values["a"]))
+        casting = "unsafe" if is_cast and result.dtype.kind != "c" else "same_kind"
         casting = values.get("casting", casting)
         return into(out, result, casting, broadcasts=name in BROADCASTS_TO_OUT)
 
     return wrapped
+
+
+def _dtype_with_out(name, values, out):
+    """Return the dtype that a function computes in because of its ``out=``, None if that plays no part."""
+    (out,) = out if isinstance(out, tuple) and len(out) == 1 else (out,)
+    out_dtype = getattr(out, "dtype", None)
+    if out_dtype is None:  # no array, which is refused later
+        return None
+    if name in JOINS_INTO_OUT:
+        return out_dtype
+    if name not in COMPUTES_WITH_OUT:
+        return None
+    array = "x" if "x" in values else "a"
+    values[array] = _array_or_none(values[array])
+    dtype = np.result_type(values[array].dtype, out_dtype)
+    if name != "ptp":
+        return dtype
+    values[array] = cast(values[array], dtype)  # it takes no dtype
+    return None
+
+
+def _is_inexact(x) -> bool:
+    return np.dtype(getattr(x, "dtype", type(x))).kind in "fc"
 
 
 def check_holder_of_positions(out):

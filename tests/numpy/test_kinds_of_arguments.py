@@ -44,6 +44,33 @@ n.meshgrid([1], [2], indices='ij')
 n.concatenate([f32, f32], out=n.zeros(4), casting='no')
 n.concatenate([f32, f32], out=n.zeros(4, 'int8'), casting='unsafe')
 n.concatenate([f32, f32], out=n.zeros(4, 'int8'))
+n.concatenate([n.array([1], 'uint64'), n.array([2**60 + 1])], out=n.zeros(2, 'int64'), casting='unsafe')
+n.concatenate([n.array([2**32 + 5], 'uint64'), n.array([1])], out=n.zeros(2, 'int32'), casting='unsafe')
+n.stack([f32, n.array([2**60 + 1, 3])], out=n.zeros((2, 2), 'int64'), casting='unsafe')
+n.concatenate([n.array([1.5]), n.array([2])], out=n.zeros(2, 'float32'))
+n.concatenate([n.array([1j]), n.array([2])], out=n.zeros(2, 'float32'))
+n.interp([1.0, 0.5, 0.0, 1.5], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0])
+n.interp([2.0], [0.0, 2.0, 2.0, 2.0], [1.0, 5.0, 6.0, 7.0j])
+n.sum(n.array([2**62] * 3), out=n.zeros(()))
+n.sum(n.array([100, 100], 'int8'), out=n.zeros((), 'int8'))
+n.sum(n.array([100, 100], 'int8'), out=n.zeros((), 'int16'))
+n.sum(n.array([2**62, 1]), out=n.zeros((), 'uint64'))
+n.sum(n.array([1.5, 2.0]), out=n.zeros((), 'complex64'))
+n.sum(n.array([1.5, 2.75]), out=n.zeros((), int))
+n.sum(2**62, out=n.zeros(()))
+n.sum([2**62] * 3, axis=0, out=n.zeros(()))
+n.prod(n.array([2**40, 2**40]), out=n.zeros(()))
+n.nansum(n.array([True] * 200), out=n.zeros((), 'int8'))
+n.cumsum(n.array([2**62] * 3), out=n.zeros(3))
+n.cumsum(n.array([2**62] * 3), 0, None, n.zeros(3))
+n.cumulative_sum(n.array([100, 100], 'int8'), out=n.zeros(2, 'int16'))
+n.nancumprod(n.array([2**40, 2**40]), out=n.zeros(2))
+n.array([2**62] * 3).sum(out=n.zeros(()))
+n.ptp(n.array([-100, 100], 'int8'), out=n.zeros((), int))
+n.ptp(n.array([True, False]), out=n.zeros((), int))
+n.nanmean(n.array([1, 2, 6]), out=n.zeros((), int))
+n.nanmean(n.array([1.0, 2.0]), out=n.zeros((), int))
+n.nanvar(n.array([[1, 2, 7]]), axis=1, out=n.zeros(1, int))
 n.divmod.outer([5, -7], [2, 3])
 n.setxor1d(n.array([3, 4], 'int8'), 2)
 n.setxor1d(n.array([3, 4], 'uint64'), 2)
@@ -149,6 +176,20 @@ def test_values_dtypes_shapes_and_exceptions(x64):
             if not are_same(found, expected):
                 wrong.append((statement, found, expected))
     assert not wrong
+
+
+REFUSED = """
+n.ptp(n.array([1.5, 2.0]), out=n.zeros((), int))
+n.ptp(n.array([1, 2]), out=n.zeros((), 'uint64'))
+n.nanstd(n.array([1, 2, 7]), out=n.zeros((), int))
+"""
+
+
+@pytest.mark.parametrize("statement", REFUSED.strip().splitlines())
+def test_results_that_out_does_not_hold(statement):
+    for n in (numpy, xp):
+        with pytest.raises(TypeError, match=r"(?i)cannot cast"):
+            eval(statement, {"n": n})
 
 
 FOLDS = """

@@ -292,6 +292,7 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     values = jnp.where(jnp.isnan(values) & (low == high), low, values)
     values = jnp.where(x == end, high, values)
     values = jnp.where(x == start, low, values)
+    values = jnp.where(x == xp[-1], fp[-1], values)
     values = jnp.where(jnp.isnan(x), x, values)
     values = jnp.where(x < xp[0], fp[0] if left is None else left, values)
     return jnp.where(x > xp[-1], fp[-1] if right is None else right, values)
