@@ -165,7 +165,7 @@ def _traced(points, count, start, k: int) -> Array:
 
 @partial(compiled, static_argnames="size")
 def sample_of_clouds(points: Array, n: Array, start: Array, k: Array, *, size: int) -> Array:
-    """Return the samples (clouds, size) of points (clouds, rows, m), of which the first k are found.
+    """Return the samples (clouds, size) of points (clouds, rows, m); the first k, at most size, are found.
 
     `n` and `start` are those of each cloud. What is missing is the number of rows. Each new point is compared
     with all of its cloud.

@@ -127,7 +127,8 @@ class NeighborList:
     of a pair that had the shift ``s`` has ``s - k[sender] + k[receiver]`` now, and its vector is
     ``v = v0 @ F + u[sender] - u[receiver]``. So ``|v| >= (1 - |E|) |v0| - 2 max|u|``, which is more than the
     cutoff for every pair with ``|v0| > cutoff + skin`` if ``2 max|u| < (1 - |E|) (cutoff + skin) - cutoff``.
-    This is what is asked, in float64 and less a bound of its rounding, with
+    This is what is asked, of each point by the strain of its own cloud, as a pair is of one, in float64 and
+    less a bound of the rounding, of which each point answers for its part, with
     ``|E| <= sqrt(max row sum * max column sum of abs(E))``. With a cell that stays ``E`` is 0, and a point
     may move half the skin. A point that jumps by vectors of the cell, as one that is wrapped into it, has not
     moved. Points that a barostat scales with the cell have not moved, either: the strain alone counts then.
@@ -347,18 +348,29 @@ class NeighborList:
             graph = _edges_within(*inputs, cutoff=cutoff)
         return filled(graph, fill_value)
 
-    def candidates(self) -> NeighborGraph | PeriodicNeighborGraph:
+    def candidates(self, *, fill_value: ArrayLike = math.inf) -> NeighborGraph | PeriodicNeighborGraph:
         """Return all pairs that the last build has found, as they lie now: the edges are among them.
 
         The quickest for functions that are 0 beyond the cutoff by themselves, as potentials are: no pair is
         looked for, and none moves to another place. It is what jax-md's lists have.
 
+        Parameters
+        ----------
+        fill_value : float, default inf
+            The distance where there is no pair.
+
         Returns
         -------
         NeighborGraph, or with a cell PeriodicNeighborGraph
-            As that of `edges`. ``count`` is the number of pairs within ``cutoff + skin`` at the last build;
-            above `max_edges`, some were left out. Distances now are those of the points now, most of them
-            within the cutoff, others up to the cutoff and twice the skin, or so.
+            As that of `edges`. ``count`` is the number of pairs within ``cutoff + skin`` at the last build,
+            and a little beyond, as distances are rounded; above `max_edges`, some were left out. Distances
+            are those of the points now, most of them within the cutoff, others up to the cutoff and twice the
+            skin, or so.
+
+        Raises
+        ------
+        ValueError
+            If this is several lists, of `jax.vmap`, outside of it.
 
         See Also
         --------
@@ -378,9 +390,11 @@ class NeighborList:
         >>> pairs.distances[pairs.mask].tolist(), int(neighbors.edges().count)
         ([1.0, 1.0, 1.25, 1.25], 2)
         """
+        self._refuse_several("candidates")
         inputs = self._points, self._turns, self._build.pairs
         with eagerly_unless_traced(*jax.tree.leaves(inputs)):
-            return _candidates(*inputs)
+            graph = _candidates(*inputs)
+        return filled(graph, fill_value)
 
     def vectors(self, graph: NeighborGraph | PeriodicNeighborGraph) -> Array:
         """Return the vectors of edges, from receiver to sender, as functions of the positions and the cell.
@@ -717,6 +731,7 @@ def _edges_within(points: _Points, turns, pairs: _Pairs, *, cutoff: float):
             None if pairs.shifts is None else compacted(pairs.shifts, 0),
             count,
         )
+        # Shifts are turned once more: to compact those that were would take more memory and time.
         return _graph(points, _turned(edges, turns), compacted(distances, np.inf))
 
 

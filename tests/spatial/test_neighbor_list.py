@@ -301,6 +301,8 @@ def test_several_lists_outside_of_vmap():
         assert neighbors.positions.shape == (3, 12, 3)
         with pytest.raises(ValueError, match=r"jax\.vmap\(NeighborList\.edges\)"):
             neighbors.edges()
+        with pytest.raises(ValueError, match=r"jax\.vmap\(NeighborList\.candidates\)"):
+            neighbors.candidates()
         graphs = jax.vmap(NeighborList.edges)(neighbors)
         with pytest.raises(ValueError, match=r"jax\.vmap\(NeighborList\.vectors\)"):
             neighbors.vectors(graphs)
@@ -464,6 +466,8 @@ def test_candidates_are_all_pairs_of_the_last_build():
         ((built.candidates().distances > CUTOFF) & built.candidates().mask).sum()
     )
     assert_edges(built.candidates(), x, CUTOFF + 0.4, cell=3 * np.eye(3))
+    is_pad = ~np.asarray(graph.mask)
+    assert (np.asarray(moved.candidates(fill_value=7.0).distances)[is_pad] == 7).all()
     vectors = np.asarray(moved.vectors(graph))
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1)[graph.mask], graph.distances[graph.mask])
     assert not vectors[~np.asarray(graph.mask)].any()
