@@ -127,9 +127,12 @@ def test_vmap(find):
         assert rows == [20 if row == n else row for row in right]
 
 
-def test_points_that_are_not_finite():
+def test_points_that_are_not_finite(monkeypatch):
     points = RNG.integers(0, 9, (20, 2)).astype(np.float32)
     points[[3, 8]] = np.nan, np.inf
+    with pytest.raises(ValueError, match="must be finite"):
+        sample_farthest_points(points, 3)
+    monkeypatch.setattr(_farthest, "is_on_host", lambda x: False)
     with pytest.raises(ValueError, match="must be finite"):
         sample_farthest_points(points, 3)
     kept = [i for i in range(20) if i not in (3, 8)]
