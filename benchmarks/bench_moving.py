@@ -1,7 +1,8 @@
 """Lists of neighbors while atoms move: kept with a skin, built in each step, and jax-md's if it is there.
 
 Lennard-Jones liquids in a cube and in a sheared cell, in float32. A step updates the list, and sums a force
-on each atom over its edges. It is timed where the list is kept, and where it is built anew. Columns:
+on each atom over its candidates within the cutoff. It is timed where the list is kept, and where it is built
+anew. Columns:
 
 - `update`, `step`: `NeighborList` where it is kept; `update, anew`, `step, anew`: where it is built;
 - `graph`, `graph step`: `KDTree(points, cell=cell).radius_graph(r, max_edges=)` in each step;

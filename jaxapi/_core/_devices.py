@@ -116,11 +116,11 @@ def computed_in_host_memory(program: Callable[..., Any], *arrays: jax.Array, **s
 
 
 def last_in_host_memory(program: Callable[..., Any], array: jax.Array, *static: str) -> Any:
-    """Return a program, compiled, whose last result is left where the host reads it fast.
+    """Return a program of two results, compiled, the last of which is left where the host reads it fast.
 
     `array` is one of its inputs, which all lie on one device, and `static` are the names of static arguments.
     """
-    return _compiled_with_last(program, _gpu(array), static)
+    return _compiled(program, _gpu(array), static, is_last_alone=True)
 
 
 def _gpu(value: jax.Array) -> jax.Device | None:
@@ -135,21 +135,18 @@ def _has_host_memory(device: jax.Device) -> bool:
 
 
 @functools.cache
-def _compiled(program: Callable[..., Any], device: jax.Device | None, static: tuple[str, ...] = ()) -> Any:
-    if device is None:
-        return compiled(program, static_argnames=static)
-    in_its_memory = jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST)
-    return compiled(program, static_argnames=static, out_shardings=in_its_memory)
-
-
-@functools.cache
-def _compiled_with_last(
-    program: Callable[..., Any], device: jax.Device | None, static: tuple[str, ...]
+def _compiled(
+    program: Callable[..., Any],
+    device: jax.Device | None,
+    static: tuple[str, ...] = (),
+    is_last_alone: bool = False,
 ) -> Any:
+    """Return a program that leaves all of its results, or the last of two, in memory of the host."""
     if device is None:
         return compiled(program, static_argnames=static)
     in_its_memory = jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST)
-    return compiled(program, static_argnames=static, out_shardings=(None, in_its_memory))
+    places = (None, in_its_memory) if is_last_alone else in_its_memory
+    return compiled(program, static_argnames=static, out_shardings=places)
 
 
 def _same(x: Any) -> Any:

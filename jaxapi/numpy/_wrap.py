@@ -300,13 +300,8 @@ def _dtype_with_out(name, values, out):
         return out_dtype
     if name not in COMPUTES_WITH_OUT:
         return None
-    array = "x" if "x" in values else "a"
-    values[array] = _array_or_none(values[array])
-    dtype = np.result_type(values[array].dtype, out_dtype)
-    if name != "ptp":
-        return dtype
-    values[array] = cast(values[array], dtype)  # it takes no dtype
-    return None
+    array = _array_or_none(values["x" if "x" in values else "a"])
+    return np.result_type(array.dtype, out_dtype)
 
 
 def _is_inexact(x) -> bool:

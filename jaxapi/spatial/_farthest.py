@@ -14,6 +14,7 @@ from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from . import _tree_arguments
 from ._arrays import as_dtype, is_on_host, placed_like
+from ._build_tree import are_finite
 from ._engines import _choice
 from ._padding import pad_rows
 from ._scipy._callback import Result, computed
@@ -28,6 +29,7 @@ __all__ = ["sample_farthest_points"]
 
 FLOAT64 = np.dtype(np.float64)
 INT32 = np.dtype(np.int32)
+NOT_FINITE = "points must be finite, check for nan or inf values"
 POINTS_PER_TURN = 8  # of the loop, before whose turns a GPU and the host wait for each other
 
 
@@ -61,8 +63,7 @@ def sample_farthest_points(
     TypeError
         If `points` are not real numbers, or k is not an integer.
     ValueError
-        If `points` have another shape, or lie on the host and are not finite; if k is negative, or `start`
-        not a row that counts.
+        If `points` have another shape or are not finite, if k is negative, or `start` not a row that counts.
 
     Notes
     -----
@@ -93,8 +94,12 @@ def sample_farthest_points(
     start = _row_number(start, count)
     if any_traced(array, count, start):
         return _traced(array, count, start, k)
-    find = _on_host if is_on_host(array) else _on_device
-    return find(array, int(count), int(start), k)
+    if is_on_host(array):
+        return _on_host(array, int(count), int(start), k)
+    is_whole = not jnp.issubdtype(array.dtype, jnp.inexact)
+    if not is_whole and not are_finite(array, int(count), _choice.engine_of(array)):
+        raise ValueError(NOT_FINITE)
+    return _on_device(array, int(count), int(start), k)
 
 
 def _row_number(start, count) -> int | Array:
@@ -113,7 +118,7 @@ def _on_host(points: Array, count: int, start: int, k: int) -> Array:
     """Return what NumPy finds of concrete points on the CPU."""
     host = np.asarray(points)
     if not np.isfinite(host[:count]).all():
-        raise ValueError("points must be finite, check for nan or inf values")
+        raise ValueError(NOT_FINITE)
     rows = _by_numpy(host, count, start, k).astype(index_dtype(len(host)))
     return placed_like(points, rows)[0]
 

@@ -38,7 +38,7 @@ __all__ = ["NeighborList"]
 
 FLOAT64 = np.dtype(np.float64)
 MOST_TURNS = 2.0**20  # of a point around the cell, since the last build
-PAIRS_AT_FIRST = 1 << 12
+PAIRS_AT_FIRST = 1 << 12  # that there is room for before their number is known
 EDGE_BYTES = 20  # of two rows and three numbers of a shift
 
 

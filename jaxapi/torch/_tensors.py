@@ -42,11 +42,7 @@ def as_tensor(array: jax.Array, dtype: torch.dtype | None = None) -> torch.Tenso
     So the copy is waited for, and lies in memory that PyTorch uses again in the order of its stream.
     """
     shared = torch.from_dlpack(array)
-    if not shared.is_cuda:
-        return shared.to(dtype)
-    tensor = shared.to(dtype, copy=True)
-    torch.cuda.current_stream(tensor.device).synchronize()
-    return tensor
+    return _waited_for(shared.to(dtype, copy=shared.is_cuda))
 
 
 def as_indices(array: jax.Array) -> torch.Tensor:
@@ -56,7 +52,11 @@ def as_indices(array: jax.Array) -> torch.Tensor:
 
 def stacked_indices(*arrays: jax.Array) -> torch.Tensor:
     """Return arrays of rows of one length as a tensor of int64, one below the other; waited for once."""
-    indices = torch.stack([torch.from_dlpack(array) for array in arrays]).to(torch.int64)
-    if indices.is_cuda:
-        torch.cuda.current_stream(indices.device).synchronize()
-    return indices
+    return _waited_for(torch.stack([torch.from_dlpack(array) for array in arrays]).to(torch.int64))
+
+
+def _waited_for(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor when it is there: on the CPU it is, on a GPU when PyTorch's stream has made it."""
+    if tensor.is_cuda:
+        torch.cuda.current_stream(tensor.device).synchronize()
+    return tensor

@@ -182,6 +182,9 @@ REFUSED = """
 n.ptp(n.array([1.5, 2.0]), out=n.zeros((), int))
 n.ptp(n.array([1, 2]), out=n.zeros((), 'uint64'))
 n.nanstd(n.array([1, 2, 7]), out=n.zeros((), int))
+n.std([[1, 2], [3, 4]], axis=0, dtype=int)
+n.std([1, 2], keepdims=True, dtype=int)
+n.nanstd([[1, 2], [3, 4]], axis=0, dtype=int)
 """
 
 

@@ -101,8 +101,8 @@ def test_points_that_are_not_finite_are_refused():
 def test_the_last_result_is_left_in_host_memory(monkeypatch):
     """Only the last one."""
     device = jax.devices()[0]
-    if "pinned_host" not in {memory.kind for memory in device.addressable_memories()}:
-        pytest.skip("the device has no such memory")
+    if device.platform == "cpu" and jax.__version_info__ < (0, 12):
+        pytest.skip("older programs for CPUs cannot leave results there")
     monkeypatch.setattr(_devices, "_gpu", lambda array: device)
     x = jnp.arange(4.0)
     program = _devices.last_in_host_memory(_sums_and_last, x, "factor")

@@ -127,11 +127,20 @@ def test_vmap(find):
         assert rows == [20 if row == n else row for row in right]
 
 
-def test_points_that_are_not_finite():
+def test_points_that_are_not_finite(monkeypatch):
     points = RNG.integers(0, 9, (20, 2)).astype(np.float32)
     points[[3, 8]] = np.nan, np.inf
     with pytest.raises(ValueError, match="must be finite"):
         sample_farthest_points(points, 3)
+    monkeypatch.setattr(_farthest, "is_on_host", lambda x: False)
+    with pytest.raises(ValueError, match="must be finite"):
+        sample_farthest_points(points, 3)
+    with pytest.raises(ValueError, match="must be finite"):
+        sample_farthest_points(points, 3, n=4)
+    assert sample_farthest_points(points, 3, n=3).tolist() == by_brute_force(points[:3], 3)
+    for dtype in ("int32", "int8", "float16"):
+        whole = RNG.integers(0, 2, (20, 2)).astype(dtype)
+        assert sample_farthest_points(whole, 3).tolist() == by_brute_force(whole, 3)
     kept = [i for i in range(20) if i not in (3, 8)]
     right = [kept[i] for i in by_brute_force(points[kept], 18)]
     by_jit = jax.jit(lambda x: sample_farthest_points(x, 20))(points)

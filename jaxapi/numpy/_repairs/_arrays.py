@@ -658,7 +658,8 @@ amax = max
 amin = min
 
 
-def ptp(a: Array, axis=None, keepdims=False):
-    """Subtract the least from the largest element, also of complex numbers."""
+def ptp(a: Array, axis=None, keepdims=False, *, dtype=None):
+    """Subtract the least from the largest element, also of complex numbers; in the dtype that is given."""
+    a = a if dtype is None else cast(a, dtype)
     largest = max(a, axis, keepdims=keepdims)
     return ELEMENTWISE["subtract"](largest, min(a, axis, keepdims=keepdims))

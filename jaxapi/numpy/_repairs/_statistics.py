@@ -395,6 +395,15 @@ _nanvar = exact_program(jnp.nanvar, "axis", "dtype", "ddof", "keepdims")
 _root_of_variance = compiled(exact_norm(jnp.sqrt))
 
 
+def _deviation(variance, dtype):
+    """Return standard deviations; of integers one alone, as NumPy casts no array of roots to integers."""
+    deviation = _root_of_variance(variance)
+    if dtype is None or dtype.kind not in "iu":
+        return deviation
+    refuse(deviation.ndim, TypeError, f"cannot cast standard deviations to {dtype}: rule 'same_kind'")
+    return cast(deviation, dtype)
+
+
 def _by_degrees_of_freedom(function):
     """Give a function of ``ddof=`` its name in the standard, too: ``correction=``."""
 
@@ -453,8 +462,7 @@ def _variance_in_integers(a, axis, dtype, ddof, keepdims, where, mean):
 
 @_by_degrees_of_freedom
 def std(a, axis, dtype, ddof, keepdims, where, mean):
-    deviation = _root_of_variance(var(a, axis, dtype, ddof, keepdims, where, mean))
-    return cast(deviation, dtype) if dtype is not None and dtype.kind in "iu" else deviation
+    return _deviation(var(a, axis, dtype, ddof, keepdims, where, mean), dtype)
 
 
 @_by_degrees_of_freedom
@@ -471,8 +479,7 @@ def nanvar(a, axis, dtype, ddof, keepdims, where, mean):
 
 @_by_degrees_of_freedom
 def nanstd(a, axis, dtype, ddof, keepdims, where, mean):
-    deviation = _root_of_variance(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
-    return cast(deviation, dtype) if dtype is not None and dtype.kind in "iu" else deviation
+    return _deviation(nanvar(a, axis, dtype, ddof, keepdims, where, mean), dtype)
 
 
 # Sums of products

@@ -100,8 +100,9 @@ class ProgramImageSearcher(ImageSearcher):
     ):
         """Return the arrays that a search finds, in the shapes and dtypes of the results.
 
-        SciPy searches where this searcher has no engine; else ``by_engine(points, *inputs, ...)`` does. If it
-        is a function of `_device`, and not made for this call, it is one program with what follows.
+        SciPy searches where this searcher has no engine; else ``by_engine(points, *inputs, ...)`` does. The
+        casts of its results are in the same program, unless it is made for this call: then there is none that
+        a later call could use again, and `is_one_program` is False.
         """
         if self.engine is None:
             return self._by_callback(by_scipy, results, inputs)
@@ -265,10 +266,9 @@ class ProgramImageSearcher(ImageSearcher):
                 engine.as_input(ids, row_count, sharding),
             )
             radius = constant_on(float(r), search.dtype, sharding)
-            found = _device.all_edges_of_clouds(
+            *edges, count, total = _device.all_edges_of_clouds(
                 points, radius, search=self._tree_search(search), relation=relation, dtype=search.dtype
             )
-            *edges, count, total = found
             receivers, senders, distances = first_rows(total, *edges)
             return receivers, senders, None, distances, count
 

@@ -68,7 +68,9 @@ def _filled_edges(counted: CountedPoints, *, search: Search, relation: Relation,
     edges = _tree_programs.filled_edges(counted, TreeMetric(search.p), **options)
     receivers, senders, distances, count = edges
     if relation is Relation.LATER:
-        receivers, senders = jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)
+        lower_rows = jnp.minimum(receivers, senders)
+        senders = jnp.maximum(receivers, senders)
+        receivers = lower_rows
     return receivers, senders, distances.astype(dtype), count
 
 
