@@ -38,7 +38,6 @@ __all__ = ["NeighborList"]
 
 FLOAT64 = np.dtype(np.float64)
 MOST_TURNS = 2.0**20  # of a point around the cell, since the last build
-PAIRS_AT_FIRST = 1 << 12  # that there is room for before their number is known
 EDGE_BYTES = 20  # of two rows and three numbers of a shift
 
 
@@ -560,18 +559,17 @@ def _reach(settings: _Settings, dtype) -> float:
 
 
 def _built(points: _Points, settings: _Settings, max_edges: int | None) -> _Build:
-    """Return what is found at these points; where they are concrete, with room for all of it.
-
-    Where nobody says how many pairs there are, some are searched for before their number is known.
-    """
+    """Return what is found at these points; where they are concrete, with room for all of it."""
     points = without_slopes(points)
     tree = _tree_of(points, settings)
     reach = _reach(settings, points.positions.dtype)
-    graph: Any = tree.radius_graph(reach, max_edges=max_edges or PAIRS_AT_FIRST)
-    if not is_traced(graph.count):
-        pair_count = int(graph.count)
-        if max_edges is None or pair_count > max_edges:
-            graph = tree.radius_graph(reach, max_edges=_room_for(pair_count))
+    graph: Any
+    if max_edges is None:
+        graph = tree._radius_graph_with_room(reach, _room_for)
+    else:
+        graph = tree.radius_graph(reach, max_edges=max_edges)
+        if not is_traced(graph.count) and int(graph.count) > max_edges:
+            graph = tree.radius_graph(reach, max_edges=_room_for(int(graph.count)))
     shifts = None if points.cell is None else graph.shifts
     pairs = _Pairs(graph.receivers, graph.senders, shifts, graph.count)
     with eagerly_unless_traced(graph.count):
