@@ -22,7 +22,7 @@ from .._points import ImagePoints
 from . import _clouds
 from ._image_search import ImageNeighbors
 from ._images import Images, cell_shifts, images_of, in_float64, measured_distances, where_active
-from ._places import Places, over_places, places_at_once, places_from
+from ._places import Places, over_places, places_at_once
 from ._slots import SlotQueries, slot_queries_of
 
 __all__ = ["all_edges", "edges"]
@@ -101,11 +101,36 @@ def _filled_edges(
     return receivers, senders, shifts, distances.astype(dtype), count.astype(index_dtype)
 
 
+class _CountedPlaces(NamedTuple):
+    """Places, and how many edges there are from each."""
+
+    places: Places  # (C,)
+    counts: Array  # (C,)
+    has_border: Array  # (C,) whether some are at the radius
+
+    @classmethod
+    def of(cls, slot_queries: SlotQueries, places: Places, relation: Relation) -> "_CountedPlaces":
+        """Return places with their edges counted: of LATER of those alone that are moved to one side."""
+        if relation is Relation.LATER:
+            is_later = first_number(places.shift, jnp) >= 0
+            places = places._replace(is_place=places.is_place & is_later)
+        return cls(places, *slot_queries.counts(places, relation))
+
+    @classmethod
+    def none(cls, slot_queries: SlotQueries) -> "_CountedPlaces":
+        """Return as many that are no places."""
+        count = places_at_once(slot_queries.boxes)
+        no_number = jnp.zeros(count, np.int32)
+        nowhere = jnp.zeros(count, bool)
+        no_shift = jnp.zeros((count, slot_queries.boxes.low.shape[1]), np.float64)
+        return cls(Places(no_number, no_shift, nowhere), no_number, nowhere)
+
+
 class _CountedPoints(NamedTuple):
     """Points as queries of each other, and how many edges they have."""
 
     slot_queries: SlotQueries
-    of_last_places: tuple[Array, Array]  # (C,) edges of each place, and whether some are at the radius
+    last_places: _CountedPlaces
     came_at_once: Any  # () whether the last places are all that there are; a bool where that is known
     first_edges: Array  # (N,) the number of the first edge of each slot
     ends: Array  # (rows + 1,) the running sums of the edges of rows
@@ -117,22 +142,20 @@ def _counted(images: Images, radius, search: Search, relation: Relation) -> _Cou
     boxes = slot_queries.boxes
     tree = slot_queries.tree
     slot_count = tree.points.shape[1]
-    at_once = places_at_once(boxes)
-    none_counted = jnp.zeros(at_once, np.int32), jnp.zeros(at_once, bool)
 
     def count(places: Places, state):
         counts, _ = state
-        counted = slot_queries.counts(_searched(places, relation), relation)
-        counts_of_places, _ = counted
-        return counts.at[places.target].add(counts_of_places), counted
+        counted = _CountedPlaces.of(slot_queries, places, relation)
+        return counts.at[places.target].add(counted.counts), counted
 
     no_counts = jnp.zeros(slot_count, np.int32)
-    counts, of_last_places = over_places(boxes, count, (no_counts, none_counted))
+    none_counted = _CountedPlaces.none(slot_queries)
+    counts, last_places = over_places(boxes, count, (no_counts, none_counted))
     counts_by_row = jnp.zeros(slot_count, np.int32).at[tree.rows].add(counts, mode="drop")
     ends = search.engine.running_sums(counts_by_row)
     first_edges = ends[jnp.minimum(tree.rows, slot_count)].astype(np.int64)
-    came_at_once = boxes.total.sum() <= at_once
-    return _CountedPoints(slot_queries, of_last_places, came_at_once, first_edges, ends)
+    came_at_once = boxes.total.sum() <= places_at_once(boxes)
+    return _CountedPoints(slot_queries, last_places, came_at_once, first_edges, ends)
 
 
 def _filled(counted: _CountedPoints, search: Search, relation: Relation, size: int) -> tuple:
@@ -154,13 +177,6 @@ def _filled(counted: _CountedPoints, search: Search, relation: Relation, size: i
     return receivers, senders, shifts, distances, counted.ends[-1]
 
 
-def _searched(places: Places, relation: Relation) -> Places:
-    """Return the places that see their pairs: of LATER those that are moved to one side."""
-    if relation is not Relation.LATER:
-        return places
-    return places._replace(is_place=places.is_place & (first_number(places.shift, jnp) >= 0))
-
-
 class _EdgeSearch(NamedTuple):
     """A search for at most `size` edges of counted points, from all places of the slots of their tree."""
 
@@ -180,29 +196,27 @@ class _EdgeSearch(NamedTuple):
         nothing = none_written, no_senders, no_shifts
 
         def fill(places: Places, state):
-            places = _searched(places, self.relation)
-            # If all places came at once, what was counted of the last ones is of all.
-            of_places = lax.cond(
+            counted_places = lax.cond(
                 counted.came_at_once,
-                lambda: counted.of_last_places,
-                lambda: slot_queries.counts(places, self.relation),
+                lambda: counted.last_places,
+                lambda: _CountedPlaces.of(slot_queries, places, self.relation),
             )
-            return self._with_edges_of(places, of_places, state)
+            return self._with_edges_of(counted_places, state)
 
+        # If all places came at once, the last ones are all.
         if counted.came_at_once is True:
-            places = _searched(places_from(boxes, 0.0), self.relation)
-            _, senders, shifts = self._with_edges_of(places, counted.of_last_places, nothing)
+            _, senders, shifts = self._with_edges_of(counted.last_places, nothing)
         else:
             _, senders, shifts = over_places(boxes, fill, nothing)
         return senders, shifts
 
-    def _with_edges_of(self, places: Places, counted_of_places, state):
+    def _with_edges_of(self, counted_places: _CountedPlaces, state):
         """Return how many edges of each slot (N,) are written, and senders and shifts, with these places'."""
         slot_queries = self.counted.slot_queries
         tree = slot_queries.tree
         search = slot_queries.image_search.search
         written, senders, shifts = state
-        counts_of_places, has_border = counted_of_places
+        places, counts_of_places, has_border = counted_places
         next_edges = self.counted.first_edges + written.astype(np.int64)
         starts, stops = _edges_of_places(places, counts_of_places, next_edges, self.size)
         outer = places.take_bounds(slot_queries.bounds.outer)

@@ -23,7 +23,6 @@ __all__ = [
     "over_places",
     "over_shifts",
     "places_at_once",
-    "places_from",
 ]
 
 FEWEST_PLACES = 512  # that are searched from at once
@@ -109,9 +108,13 @@ def over_places(boxes: Box, step: Callable, state):
 
     A query has a place for each shift in its box (q, P).
     """
+    at_once = places_at_once(boxes)
     if not len(boxes.low):
         return state
-    total = boxes.total.sum()
+    totals = boxes.total
+    ends = jnp.cumsum(totals)
+    starts = ends - totals
+    total = totals.sum()
 
     def more(numbered):
         first, _ = numbered
@@ -119,27 +122,17 @@ def over_places(boxes: Box, step: Callable, state):
 
     def next_step(numbered):
         first, state = numbered
-        return first + places_at_once(boxes), step(places_from(boxes, first), state)
+        # The query of a place is the last one whose places have begun there.
+        begun_by_first = jnp.sum(starts <= first, dtype=np.int32)
+        begins_here = (starts > first) & (starts < jnp.minimum(first + at_once, total))
+        begins = jnp.where(begins_here, starts - first, at_once).astype(np.int32)
+        begun = jnp.zeros(at_once, np.int32).at[begins].add(1, mode="drop")
+        query = begun_by_first + jnp.cumsum(begun, dtype=np.int32) - 1
+        number = first + lax.iota(np.float64, at_once)
+        is_place = number < total
+        shift = boxes.of(query).shift(number - starts[query], jnp)
+        shift = jnp.where(is_place[:, None], shift, 0.0)
+        return first + at_once, step(Places(query, shift, is_place), state)
 
     _, state = lax.while_loop(more, next_step, (jnp.zeros((), np.float64), state))
     return state
-
-
-def places_from(boxes: Box, first) -> Places:
-    """Return the places of queries from number `first` on, as many as are searched from at a time."""
-    at_once = places_at_once(boxes)
-    totals = boxes.total
-    ends = jnp.cumsum(totals)
-    starts = ends - totals
-    total = totals.sum()
-    # The query of a place is the last one whose places have begun there.
-    begun_by_first = jnp.sum(starts <= first, dtype=np.int32)
-    begins_here = (starts > first) & (starts < jnp.minimum(first + at_once, total))
-    begins = jnp.where(begins_here, starts - first, at_once).astype(np.int32)
-    begun = jnp.zeros(at_once, np.int32).at[begins].add(1, mode="drop")
-    query = begun_by_first + jnp.cumsum(begun, dtype=np.int32) - 1
-    number = first + lax.iota(np.float64, at_once)
-    is_place = number < total
-    shift = boxes.of(query).shift(number - starts[query], jnp)
-    shift = jnp.where(is_place[:, None], shift, 0.0)
-    return Places(query, shift, is_place)
