@@ -56,6 +56,28 @@ def test_graphs_of_clouds_compile_nothing_for_new_numbers_of_points():
         assert tree.query_pairs(0.3) == {edge for edge in edges if edge[0] < edge[1]}
 
 
+@pytest.mark.thorough
+def test_nearest_of_clouds_compile_nothing_for_new_numbers_of_points():
+    found = []
+
+    def search(points, ids):
+        tree = KDTree(points, batch=ids, engine="lax")
+        return tree.kneighbors(3), tree.knn_graph(3)
+
+    search(*cloud(70))
+    with no_compilation():
+        for n in (71, 97, 128):
+            found.append((*cloud(n), *search(*cloud(n))))
+    for points, ids, nearest, graph in found:
+        distances = np.linalg.norm(points[:, None].astype(float) - points, axis=2)
+        distances[(ids[:, None] != ids) | np.eye(len(ids), dtype=bool)] = np.inf
+        np.testing.assert_array_equal(nearest.indices, np.argsort(distances, axis=1)[:, :3])
+        np.testing.assert_allclose(nearest.distances, np.sort(distances, axis=1)[:, :3], rtol=1e-6)
+        np.testing.assert_array_equal(graph.senders, np.ravel(nearest.indices))
+        np.testing.assert_array_equal(graph.receivers, np.repeat(np.arange(len(ids)), 3))
+        assert int(graph.count) == len(graph.senders) == 3 * len(ids)
+
+
 def edges_in_cell(points, cell, radius):
     """Return the edges (receiver, sender, *shift), looking at all images in the 27 cells around."""
     edges = set()

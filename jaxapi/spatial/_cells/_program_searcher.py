@@ -165,6 +165,9 @@ class ProgramImageSearcher(ImageSearcher):
     # --- the nearest ------------------------------------------------------------------------------------
 
     def _nearest(self, queries: ImageQueries | None, k: int, bound, search: Search) -> NearestNeighbors:
+        is_traced_search = any_traced(*self.points, bound)
+        if self.engine is not None and queries is None and not is_traced_search and np.ndim(bound) == 0:
+            return self._nearest_of_points(self.engine, k, bound, search)
         x = self.points.data if queries is None else queries.x
         shape = len(x), k
         results = [
@@ -184,6 +187,19 @@ class ProgramImageSearcher(ImageSearcher):
             host, _device.nearest, results, inputs, search=tree_search, k=k
         )
         return NearestNeighbors(self._sloped(distances, queries, rows, shifts, search), rows, shifts)
+
+    def _nearest_of_points(self, engine: Engine, k: int, bound, search: Search) -> NearestNeighbors:
+        """Return what `_nearest` does of concrete points; both are filled up, as in `_edges_by`."""
+        self._check_points()
+        data = self.points.data
+        with eagerly(), x64_for(data.dtype, search.dtype), jax.debug_nans(False):
+            points = self._padded_points(engine)
+            bound = constant_on(float(bound), search.dtype, data.sharding)
+            tree_search = self._tree_search(search)
+            options: dict[str, Any] = {"periodic": self.periodic, "search": tree_search}
+            found = _device.nearest_of_points(points, bound, k=k, dtype=search.dtype, **options)
+            rows, shifts, distances = found
+            return NearestNeighbors(distances, rows, shifts)
 
     # --- within a radius --------------------------------------------------------------------------------
 
@@ -265,22 +281,27 @@ class ProgramImageSearcher(ImageSearcher):
 
         The tree is built once. Its points are filled up, so that most numbers of points share programs.
         """
-        data, n, cell, ids = self.points
-        sharding = data.sharding
-        axis_count = self._m if ids is None else self._m + 1  # clouds are apart by an axis of their own
-        row_count = tree_size(len(data), axis_count)
+        data = self.points.data
         with eagerly(), x64_for(data.dtype), jax.debug_nans(False):
-            points = ImagePoints(
-                engine.as_input(data, row_count, sharding),
-                constant_on(int(n), INT32, sharding),
-                cell,
-                None if ids is None else engine.as_input(ids, row_count, sharding),
-            )
-            radius = constant_on(float(r), search.dtype, sharding)
+            points = self._padded_points(engine)
+            radius = constant_on(float(r), search.dtype, data.sharding)
             tree_search = self._tree_search(search)
             options: dict[str, Any] = {"periodic": self.periodic, "search": tree_search}
             options |= {"relation": relation, "dtype": search.dtype, "room": room}
             return _device.all_edges(points, radius, **options)
+
+    def _padded_points(self, engine: Engine) -> ImagePoints:
+        """Return concrete points as inputs of the engine, with as many rows as their tree has."""
+        data, n, cell, ids = self.points
+        sharding = data.sharding
+        axis_count = self._m if ids is None else self._m + 1  # clouds are apart by an axis of their own
+        row_count = tree_size(len(data), axis_count)
+        return ImagePoints(
+            engine.as_input(data, row_count, sharding),
+            constant_on(int(n), INT32, sharding),
+            cell,
+            None if ids is None else engine.as_input(ids, row_count, sharding),
+        )
 
     def edges_with_room(self, r, search: Search, relation: Relation, room: Callable[[int], int]):
         if self.engine is None:

@@ -13,7 +13,7 @@ as queries, on which `_edges` and `_clusters` rest. `_clouds` is what these two 
 
 from ._clusters import components, dbscan
 from ._edges import all_edges, edges
-from ._nearest_images import nearest
+from ._nearest_images import nearest, nearest_of_points
 from ._two_point import two_point
 from ._within import counts, fixed
 
@@ -25,5 +25,6 @@ __all__ = [
     "edges",
     "fixed",
     "nearest",
+    "nearest_of_points",
     "two_point",
 ]
