@@ -68,12 +68,12 @@ def test_nearest_of_clouds_compile_nothing_for_new_numbers_of_points():
     with no_compilation():
         for n in (71, 97, 128):
             found.append((*cloud(n), *search(*cloud(n))))
-    for points, ids, nearest, graph in found:
+    for points, ids, (nearest_distances, nearest_rows), graph in found:
         distances = np.linalg.norm(points[:, None].astype(float) - points, axis=2)
         distances[(ids[:, None] != ids) | np.eye(len(ids), dtype=bool)] = np.inf
-        np.testing.assert_array_equal(nearest.indices, np.argsort(distances, axis=1)[:, :3])
-        np.testing.assert_allclose(nearest.distances, np.sort(distances, axis=1)[:, :3], rtol=1e-6)
-        np.testing.assert_array_equal(graph.senders, np.ravel(nearest.indices))
+        np.testing.assert_array_equal(nearest_rows, np.argsort(distances, axis=1)[:, :3])
+        np.testing.assert_allclose(nearest_distances, np.sort(distances, axis=1)[:, :3], rtol=1e-6)
+        np.testing.assert_array_equal(graph.senders, np.ravel(nearest_rows))
         np.testing.assert_array_equal(graph.receivers, np.repeat(np.arange(len(ids)), 3))
         assert int(graph.count) == len(graph.senders) == 3 * len(ids)
 
