@@ -143,11 +143,11 @@ class NeighborList:
     (`batch`) are built anew together, when one of them needs it: all are searched at once anyway, and would
     fall out of step if some kept an older list.
 
-    On several devices each has the edges whose receivers are its own points, so ``jax.ops.segment_sum`` over
-    receivers stays there, and the positions of all to measure them. Each point has room for equally many
-    edges, of which `max_edges` is the sum, rounded up; `needed` is n times the most that a point has. Pads
-    follow the edges of each device, so receivers ascend there alone. The rest is as on one device, under jit
-    and grad, too; lists of several devices are not exported, and not used inside of `jax.shard_map`.
+    On several devices each has the edges whose receivers are its own points, and gathers the positions of all
+    to measure them. Each point has room for equally many edges, of which `max_edges` is the sum, rounded up;
+    `needed` is n times the most that a point has. There are pads behind the edges of each device, so the
+    receivers of all do not ascend. The rest is as on one device, under jit and grad, too; lists on several
+    devices are not exported, and not used inside of `jax.shard_map`.
 
     Why no pair is missed. Let ``x0`` and ``H0`` be the points and the periodic vectors of the cell, in rows,
     when the list was built, ``x`` and ``H`` those of now, and ``F`` a matrix with ``H0 @ F = H``; here
