@@ -10,7 +10,7 @@ from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
 from ..mutable._batches import warn_of_overflow
 from ..mutable._selection import values_for
-from ._common import integer_for
+from ._common import integer_for, mode_of_positions
 from ._creation import arange
 from ._functions import FUNCTIONS, clip
 from ._functions import where as where_of
@@ -86,8 +86,7 @@ def put(a, ind, v, mode="raise"):
     v = as_ours(v)
     if v.size:
         refuse_complex(v.dtype, a.dtype)
-    if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    mode = mode_of_positions(mode)
     if positions.size and not size:
         raise IndexError("cannot replace elements of an empty array")
     if not positions.size or not v.size:

@@ -139,7 +139,7 @@ def _in_shape(arrays, results):
 
 
 def _traced_in_float64(function):
-    """Let a function be traced with x64 mode on, also by `jax.vmap`, which traces it where the mode may be off."""
+    """Let a function be traced with x64 mode on, by `jax.vmap`, too, which may come while it is off."""
 
     @functools.wraps(function)
     def run(*args, **settings):
