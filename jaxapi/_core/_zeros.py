@@ -27,4 +27,4 @@ def with_positive_zeros(x: Array) -> Array:
     """Return floats without negative zeros, as NumPy's sums have none: they begin with 0."""
     if jnp.iscomplexobj(x):
         return jax.lax.complex(with_positive_zeros(x.real), with_positive_zeros(x.imag))
-    return with_sign_of_zero(x, np.False_)  # type: ignore[arg-type]
+    return with_sign_of_zero(x, np.False_)

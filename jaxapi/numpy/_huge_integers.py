@@ -30,8 +30,8 @@ def with_huge_integers(name: str, function):
         if (use is None and not has_floats) or (use == "equal" and not has_arrays):
             return function(*args, **kwargs)  # which raises
         as_float = float
-        others = [x for x in operands if not _has_huge(x)]
-        is_beside_floats = any(map(_is_of_floats, others))
+        beside_huge = [x for x in operands if not _has_huge(x)]
+        is_beside_floats = any(map(_is_of_floats, beside_huge))
         if use == "equal":
             as_float = _equal_float if is_beside_floats else _none_of_integers
         elif use == "ordered" and not is_beside_floats:

@@ -137,7 +137,7 @@ trim_zeros unique unique_all unique_inverse
 
 # They take several arrays in one dtype, if there are integers and others among them.
 PROMOTES_TOGETHER = """
-append array_equal array_equiv choose convolve correlate cross digitize dot inner intersect1d
+append array_equal array_equiv choose convolve correlate cross dot inner intersect1d
 isin kron matmul multi_dot outer polyadd polydiv polymul polysub searchsorted select setxor1d
 tensordot vdot vecdot
 """.split()

@@ -353,7 +353,7 @@ def unravel_index(indices: Array, shape, order="C"):
     (indices,) = _checked(order, indices)
     indices = indices.astype(int)  # small integers do not hold the lengths of axes
     lengths = (shape,) if np.ndim(shape) == 0 else tuple(shape)
-    shape = tuple(map(operator.index, lengths))
+    shape = tuple([operator.index(n) if isinstance(n, _NUMBERS) else n for n in lengths])
     _check_shape(shape)
     refuse(not shape and indices.ndim, ValueError, "multiple indices are not supported for 0d arrays")
     size = math.prod(shape)
@@ -364,11 +364,15 @@ def unravel_index(indices: Array, shape, order="C"):
 
 
 def _check_shape(shape):
-    """Refuse the shape of an array whose elements 64 bits do not count."""
+    """Refuse the shape of an array whose elements 64 bits do not count, as far as its lengths are known."""
+    known = [length for length in shape if type(length) is int]
     largest = np.iinfo(np.int64).max
-    refuse(any(length > largest for length in shape), ValueError, "Maximum allowed dimension exceeded")
+    refuse(any(length > largest for length in known), ValueError, "Maximum allowed dimension exceeded")
     text = f"dimensions are too large: an array of shape {shape} has more than {largest} elements"
-    refuse(math.prod(shape) > largest, ValueError, text)
+    refuse(math.prod(known) > largest, ValueError, text)
+
+
+_NUMBERS = (int, float, np.number)
 
 
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):

@@ -26,7 +26,7 @@ from ...linalg._matrices import full_precision
 from ...mutable._capacity._rows import Rows
 from ...mutable._capacity._selecting import value_of_content
 from ...mutable._promotion import cast, narrowed, result_dtype
-from .._common import as_floats, as_number, axes_of, exact_program, float_dtype, refuse
+from .._common import as_floats, as_number, axes_of, exact_program, float_dtype, refuse, strong
 from ._arrays import sort
 
 _NAMES = """
@@ -779,6 +779,7 @@ def _counted(columns, edges, weights, dtype, density, is_inside: Any = True):
     """Return the sum of weights in each bin, whose last edge is inside of it; of elements that count."""
     bins = []
     for x, edges_of_axis in zip(columns, edges, strict=True):
+        x = strong(x)  # a Python int is none of the edges' dtype
         edge = jaxapi.searchsorted(edges_of_axis, x, side="right")  # the first one above
         edge = jnp.where(x == edges_of_axis[-1], len(edges_of_axis) - 1, edge)
         is_inside = is_inside & (edge > 0) & (edge < len(edges_of_axis))
@@ -865,6 +866,7 @@ def digitize(x: Array, bins: Array, right=False):
     refuse(is_complex, TypeError, "digitize takes real numbers and real bins")
     _of_one_axis(bins)
     side = "left" if right else "right"
+    x = strong(x)  # a Python int is none of the bins' dtype
     up = jaxapi.searchsorted(bins, x, side=side)
     count = bins.shape[0]
     down = as_number(count) - jaxapi.searchsorted(bins[::-1], x, side=side)
