@@ -8,7 +8,7 @@ import numpy as np
 from .._core._dtypes import refuse_complex
 from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
-from ..mutable._batches import warn_of_overflow
+from ..mutable._batches import number_as_cast, warn_of_overflow
 from ..mutable._selection import values_for
 from ._common import integer_for, mode_of_positions
 from ._creation import arange
@@ -112,6 +112,11 @@ def put(a, ind, v, mode="raise"):
     a[...] = flat.reshape(a.shape)
 
 
+@functools.wraps(np.put)
+def put_by_numpy(a, ind, v, mode="raise"):
+    np.put(a, ind, number_as_cast(a.dtype, v) if isinstance(a, np.ndarray) else v, mode)
+
+
 def _as_many(values: Array, count: int) -> Array:
     """Return values, repeated as needed, for so many elements; one for all of them as it is."""
     if values.size in (1, count):
@@ -139,6 +144,11 @@ def putmask(a, mask, values):
         new = _as_many(as_type(values, a.dtype).reshape(-1), a.size)
         new = new.reshape(()) if new.size == 1 else new.reshape(a.shape)
         a[...] = where_of(as_type(as_ours(mask), bool), new, a)
+
+
+@functools.wraps(np.putmask)
+def putmask_by_numpy(a, mask, values):
+    np.putmask(a, mask, number_as_cast(a.dtype, values) if isinstance(a, np.ndarray) else values)
 
 
 def _of_numpys(name):
