@@ -353,7 +353,7 @@ def unravel_index(indices: Array, shape, order="C"):
     (indices,) = _checked(order, indices)
     indices = indices.astype(int)  # small integers do not hold the lengths of axes
     lengths = (shape,) if np.ndim(shape) == 0 else tuple(shape)
-    shape = tuple([operator.index(n) if isinstance(n, _NUMBERS) else n for n in lengths])
+    shape = tuple([operator.index(n) if isinstance(n, _NUMBERS) else n for n in lengths])  # type: ignore[arg-type]
     _check_shape(shape)
     refuse(not shape and indices.ndim, ValueError, "multiple indices are not supported for 0d arrays")
     size = math.prod(shape)
