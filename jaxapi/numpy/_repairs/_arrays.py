@@ -322,13 +322,17 @@ def trace(a: Array, offset=0, axis1=0, axis2=1, dtype=None):
 def roll(a: Array, shift, axis=None):
     """Take away whole turns from Python's integers, which may be beyond 64 bits."""
     shifts = list(shift) if isinstance(shift, (list, tuple)) else [shift]
-    if any(type(x) is int and not -(2**31) <= x < 2**31 for x in shifts):
-        axes = range(a.ndim) if axis is None else axis
-        axes = np.lib.array_utils.normalize_axis_tuple(axes, a.ndim, allow_duplicate=True)
-        whole_turns = math.lcm(*[builtins.max(a.shape[i], 1) for i in axes])
+    is_long = any(type(x) is int and not -(2**31) <= x < 2**31 for x in shifts)
+    lengths = [a.size] if axis is None else [a.shape[i] for i in _axes_with_repeats(a, axis)]
+    if is_long and all(type(length) is int for length in lengths):
+        whole_turns = math.lcm(*[builtins.max(length, 1) for length in lengths])
         shifts = [x % whole_turns if type(x) is int else x for x in shifts]
     shift = as_numpys_array(shifts) if isinstance(shift, (list, tuple)) else shifts[0]
     return jaxapi.roll(a, shift, axis)
+
+
+def _axes_with_repeats(a, axis):
+    return np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
 
 
 def ix_(*args: Array):
