@@ -24,7 +24,7 @@ from ._core._errors import raises_as_numpy
 from ._core._exact import exact, exact_norm
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, DTypeLike
-from ._core._zeros import with_sign_of_zero
+from ._core._zeros import with_positive_zeros, with_sign_of_zero
 from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, scalar_like, with_numpy
 from ._interop._array_arguments import static_axis, takes_array
 
@@ -68,13 +68,15 @@ def _prod(
 @functools.wraps(jnp.sum)
 def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     total = jnp.sum(a, axis, dtype, out, keepdims, initial, where, promote_integers)
-    if not jnp.issubdtype(total.dtype, jnp.floating):
+    if not jnp.issubdtype(total.dtype, jnp.inexact):
         return total
     x = jnp.asarray(a)
     if initial is None:  # of one element XLA makes that element
         axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
         has_one_element = math.prod(x.shape[i] for i in axes) == 1
-        return with_sign_of_zero(total, np.False_) if has_one_element else total
+        return with_positive_zeros(total) if has_one_element else total
+    if jnp.iscomplexobj(total):
+        return total
     is_negative_zero = (x == 0) & jnp.signbit(x) if jnp.issubdtype(x.dtype, jnp.floating) else x != x
     are_negative_zeros = jnp.all(is_negative_zero, axis, keepdims=keepdims, where=where)
     return with_sign_of_zero(total, are_negative_zeros & jnp.signbit(initial))

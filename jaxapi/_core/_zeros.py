@@ -4,10 +4,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ._typing import Array
 
-__all__ = ["with_sign_of_zero"]
+__all__ = ["with_positive_zeros", "with_sign_of_zero"]
 
 
 @jax.custom_jvp
@@ -20,3 +21,16 @@ def with_sign_of_zero(x: Array, is_negative: Array) -> Array:
 @with_sign_of_zero.defjvp
 def _with_sign_of_zero_jvp(primals: Any, tangents: Any) -> Any:
     return with_sign_of_zero(*primals), tangents[0]
+
+
+@jax.custom_jvp
+def with_positive_zeros(x: Array) -> Array:
+    """Return numbers without negative zeros, as NumPy's sums have none, which begin with 0."""
+    if jnp.iscomplexobj(x):
+        return jax.lax.complex(with_positive_zeros(x.real), with_positive_zeros(x.imag))
+    return with_sign_of_zero(x, np.False_)
+
+
+@with_positive_zeros.defjvp
+def _with_positive_zeros_jvp(primals: Any, tangents: Any) -> Any:
+    return with_positive_zeros(*primals), tangents[0]

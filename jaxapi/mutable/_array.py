@@ -45,6 +45,7 @@ from ._batches import (
     is_recording,
     lend,
     note_reader,
+    number_as_cast,
     of_rows,
     warn_of_overflow,
 )
@@ -161,6 +162,8 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
             if operand is None or (not is_array and type(other) not in AS_THEY_ARE):
                 operand = _operand_on_host(other)
             if host is not None and operand is not _ELSEWHERE:
+                if type(operand) is float:
+                    operand = number_as_cast(host.dtype, operand)
                 first, second = (operand, host) if is_reflected else (host, operand)
                 if may_warn and self._module == MUTABLE:
                     with np.errstate(all="ignore"):
@@ -477,6 +480,8 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
                 host = self._in_host_memory()
             operand = _operand_on_host(other)
             if host is not None and operand is not _ELSEWHERE and operand is not None:
+                if type(operand) is float:
+                    operand = number_as_cast(host.dtype, operand)
                 if may_warn and self._module == MUTABLE:
                     with np.errstate(all="ignore"):
                         in_place_of_numpy(host, operand)
@@ -1308,6 +1313,8 @@ class Array(Storage):
             return False
         if isinstance(new, (np.ndarray, np.complexfloating)) and new.dtype.kind == "c":
             refuse_complex(new.dtype, host.dtype)
+        if type(new) is float:
+            new = number_as_cast(host.dtype, new)
         try:
             host[key if is_basic(key) else key_to_numpy(key)] = new
         except NotOnHost:
@@ -1418,6 +1425,8 @@ class Array(Storage):
         if self._module != NUMPY:
             operands = [in_jaxs_dtypes(x) for x in operands]
             options = {key: in_jaxs_dtypes(x) for key, x in options.items()}
+        if name in _WRITING_METHODS:
+            operands = [number_as_cast(host.dtype, x) for x in operands]
         try:
             made = getattr(host, name)(*operands, **options)
         except TypeError as error:
@@ -1694,6 +1703,7 @@ class Array(Storage):
 
 # CuPy's methods are none; ptp is one in some NumPys, which raises.
 _OF_NUMPY = frozenset(vars(np.ndarray)) - {"ptp"}
+_WRITING_METHODS = frozenset(["fill", "put"])
 _OF_POSITIONS = frozenset(["argmax", "argmin", "argpartition", "argsort", "nonzero", "searchsorted"])
 _ELSEWHERE = object()  # in place of what is not in the host's memory
 

@@ -68,6 +68,7 @@ __all__ += [
     "line_of",
     "line_program_of",
     "note_reader",
+    "number_as_cast",
     "number_in",
     "of_rows",
     "run_all",
@@ -809,6 +810,16 @@ def number_in(dtype: np.dtype, number: complex) -> np.ndarray:
     elif overflows:
         np.asarray(number, dtype)  # in the mode that the user chose
     return value
+
+
+def number_as_cast(dtype: np.dtype, number: Any) -> Any:
+    """Return what NumPy casts to a dtype: a Python float that overflows as an infinity, after the warning.
+
+    NumPy's own warning is of the statement that calls it, which is one of ours and not the user's.
+    """
+    if type(number) is not float or -_HELD_BY_ALL_FLOATS < number < _HELD_BY_ALL_FLOATS:
+        return number
+    return number_in(dtype, number)[()] if dtype.kind in "fc" else number
 
 
 def warn_of_overflow(dtype: np.dtype, number: Any) -> None:

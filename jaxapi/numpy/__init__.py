@@ -39,7 +39,14 @@ def _sorted_unique_values(x):
     return _numpy.unique(x, equal_nan=False)
 
 
-_ON_HOST = {"unique_values": _sorted_unique_values}  # in the place of NumPy's function
+# In the place of NumPy's functions.
+_ON_HOST = {
+    "full": _creation.full_by_numpy,
+    "full_like": _creation.full_like_by_numpy,
+    "put": _inplace.put_by_numpy,
+    "putmask": _inplace.putmask_by_numpy,
+    "unique_values": _sorted_unique_values,
+}
 
 
 def _numpys_way(name, function):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from .._core._programs import compiled
 from ..mutable._promotion import narrowed, result_dtype
 
 __all__ = ["as_floats", "as_number", "axes_of", "exact_program", "float_dtype", "integer_for", "on_flat"]
-__all__ += ["refuse", "strong"]
+__all__ += ["mode_of_positions", "refuse", "strong"]
 
 
 def exact_program(function: Callable, *static: str) -> Callable:
@@ -39,6 +40,18 @@ def strong(x):
 def refuse(is_bad, error, text):
     if is_bad:
         raise error(text)
+
+
+def mode_of_positions(mode) -> str:
+    """Return what is done with positions out of bounds, by name: NumPy's C code takes numbers, too."""
+    if mode is None:
+        return "raise"
+    if isinstance(mode, str):
+        is_known = mode in ("clip", "wrap", "raise")
+        refuse(not is_known, ValueError, f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+        return mode
+    refuse(isinstance(mode, bool), TypeError, "clipmode must be a name or a number, got a bool")
+    return {0: "clip", 1: "wrap"}.get(operator.index(mode), "raise")
 
 
 def as_number(length):

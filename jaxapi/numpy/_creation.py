@@ -17,7 +17,7 @@ from .._core._errors import refuse_traced
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap, wrap_rows
-from ..mutable._batches import is_recording, number_in
+from ..mutable._batches import is_recording, number_as_cast, number_in
 from ..mutable._capacity._rows import Rows, counted_rows, filled_memory, filled_rows
 from ..mutable._faces import mode_of
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
@@ -270,11 +270,27 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
             return new
     if dtype is None and type(fill_value) is int and np.asarray(fill_value).dtype.kind == "u":
         dtype = np.uint64  # which holds more than int64
+    if type(fill_value) is float and dtype is not None:
+        fill_value = number_as_cast(resolve_dtype(dtype), fill_value)
     if not isinstance(fill_value, Array):
         fill_value = asarray(fill_value, dtype if type(fill_value) is int else None)
     new = empty(shape, fill_value.dtype if dtype is None else dtype, device=device)
     new[...] = as_type(fill_value, new.dtype)
     return new
+
+
+@functools.wraps(np.full)
+def full_by_numpy(shape, fill_value, dtype=None, *args, **kwargs):
+    if dtype is not None:
+        fill_value = number_as_cast(np.dtype(dtype), fill_value)
+    return np.full(shape, fill_value, dtype, *args, **kwargs)
+
+
+@functools.wraps(np.full_like)
+def full_like_by_numpy(a, fill_value, dtype=None, *args, **kwargs):
+    if dtype is not None or isinstance(a, np.ndarray):
+        fill_value = number_as_cast(np.dtype(a.dtype if dtype is None else dtype), fill_value)
+    return np.full_like(a, fill_value, dtype, *args, **kwargs)
 
 
 # The kinds of dtypes that hold Python's numbers as they are, or as the nearest one.

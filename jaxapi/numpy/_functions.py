@@ -475,7 +475,7 @@ def _into_positions(out, positions):
         check_holder_of_positions(out)
     if not is_traced(positions._value) and bool((positions._value < 0).any()):
         raise ValueError("All-NaN slice encountered")
-    return into(out, positions)
+    return into(out, positions, "unsafe")
 
 
 def _unless_traced(name, in_programs):

@@ -30,9 +30,11 @@ def with_huge_integers(name: str, function):
         if (use is None and not has_floats) or (use == "equal" and not has_arrays):
             return function(*args, **kwargs)  # which raises
         as_float = float
+        beside_huge = [x for x in operands if not _has_huge(x)]
+        is_beside_floats = any(map(_is_of_floats, beside_huge))
         if use == "equal":
-            as_float = _equal_float if has_floats else _none_of_integers
-        elif use == "ordered" and not has_floats:
+            as_float = _equal_float if is_beside_floats else _none_of_integers
+        elif use == "ordered" and not is_beside_floats:
             as_float = _beyond_integers
         args = [_replaced(x, as_float) for x in args]
         return function(*args, **{name: _replaced(x, as_float) for name, x in kwargs.items()})

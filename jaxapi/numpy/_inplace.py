@@ -8,9 +8,9 @@ import numpy as np
 from .._core._dtypes import refuse_complex
 from .._core._programs import is_traced
 from ..mutable._array import Array, unwrap
-from ..mutable._batches import warn_of_overflow
+from ..mutable._batches import number_as_cast, warn_of_overflow
 from ..mutable._selection import values_for
-from ._common import integer_for
+from ._common import integer_for, mode_of_positions
 from ._creation import arange
 from ._functions import FUNCTIONS, clip
 from ._functions import where as where_of
@@ -86,8 +86,7 @@ def put(a, ind, v, mode="raise"):
     v = as_ours(v)
     if v.size:
         refuse_complex(v.dtype, a.dtype)
-    if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    mode = mode_of_positions(mode)
     if positions.size and not size:
         raise IndexError("cannot replace elements of an empty array")
     if not positions.size or not v.size:
@@ -111,6 +110,11 @@ def put(a, ind, v, mode="raise"):
     flat = a.ravel()
     flat[positions] = values
     a[...] = flat.reshape(a.shape)
+
+
+@functools.wraps(np.put)
+def put_by_numpy(a, ind, v, mode="raise"):
+    np.put(a, ind, number_as_cast(a.dtype, v) if isinstance(a, np.ndarray) else v, mode)
 
 
 def _as_many(values: Array, count: int) -> Array:
@@ -140,6 +144,11 @@ def putmask(a, mask, values):
         new = _as_many(as_type(values, a.dtype).reshape(-1), a.size)
         new = new.reshape(()) if new.size == 1 else new.reshape(a.shape)
         a[...] = where_of(as_type(as_ours(mask), bool), new, a)
+
+
+@functools.wraps(np.putmask)
+def putmask_by_numpy(a, mask, values):
+    np.putmask(a, mask, number_as_cast(a.dtype, values) if isinstance(a, np.ndarray) else values)
 
 
 def _of_numpys(name):

@@ -33,7 +33,7 @@ rollaxis shape size split vsplit
 
 # The standard's functions of `jaxapi`, with NumPy's signature.
 OF_JAXAPI = """
-broadcast_to count_nonzero linspace logspace prod roll sum
+broadcast_to count_nonzero linspace logspace prod sum
 unique_all unique_counts unique_inverse unique_values
 """.split()
 
@@ -50,7 +50,7 @@ OURS = {
     "arguments that jax.numpy lacks, and NumPy's errors": """
 append argpartition argsort choose column_stack compress concat concatenate delete diag_indices dstack
 extract eye hstack indices insert ix_ meshgrid nonzero pad partition ravel_multi_index repeat searchsorted
-select stack take take_along_axis tile trace tril triu unravel_index vstack
+roll select stack take take_along_axis tile trace tril triu unravel_index vstack
 """.split(),
     "NumPy's dtypes, of integers above all": """
 angle around average bartlett blackman corrcoef cov cumprod cumsum cumulative_prod cumulative_sum diff dot

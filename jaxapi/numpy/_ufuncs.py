@@ -17,7 +17,7 @@ from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, line_of_elements, may_have_room, written
 from ..mutable._at import AT
-from ..mutable._batches import concrete, is_recording, takes_pending
+from ..mutable._batches import concrete, is_recording, number_as_cast, takes_pending
 from ..mutable._by_numpy import computed_by_numpy
 from ..mutable._capacity._calls import call_on_rows
 from ..mutable._capacity._functions import of_elements
@@ -67,6 +67,15 @@ _WEAK_TYPES = frozenset([int, float, complex])
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 _Axes = int | tuple[int, ...] | None
+
+
+def _with_numbers_as_cast(operands: list) -> list:
+    """Return operands with Python's floats as NumPy casts them beside the arrays."""
+    dtypes = [x.dtype for x in operands if isinstance(x, (np.ndarray, np.generic))]
+    if not dtypes:
+        return operands
+    dtype = np.result_type(*dtypes)
+    return [number_as_cast(dtype, x) for x in operands]
 
 
 def _in_numpys_way(
@@ -178,6 +187,8 @@ class ufunc:
                 if kwargs or len(args) > self.nin:
                     return computed_by_numpy(self._numpys, args, kwargs)
                 operands = [to_numpy(x) for x in args]
+                if float in map(type, operands):
+                    operands = _with_numbers_as_cast(operands)
                 return from_numpy(self._numpys(*operands), NUMPY, operands)
             except NotOnHost:
                 pass

@@ -129,7 +129,7 @@ def as_ours(x) -> Array:
         return x
     if isinstance(x, jax.Array):
         return shared(x, NUMPY)
-    return wrap(as_array(value_of(x)), NUMPY)
+    return wrap(as_array(_value_of_operand(x)), NUMPY)
 
 
 def ours(result, *given):
@@ -215,7 +215,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     not_promoted = [n for n, form in forms.items() if form is as_option]
     not_promoted += _NOT_PROMOTED.get(name, [])
     if is_repair:
-        forms = {n: _array_or_none if form is value_of else form for n, form in forms.items()}
+        forms = {n: _array_or_none if form is _value_of_operand else form for n, form in forms.items()}
     if "arrays" in forms:
         forms["tup"] = forms["arrays"]
 
@@ -223,7 +223,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     def wrapped(*args, **kwargs):
         if is_variadic:
             given = kwargs
-            operands = [value_of(x) for x in args]
+            operands = [_value_of_operand(x) for x in args]
         else:
             given = dict(zip(names, args, strict=False)) | kwargs
             operands = []
@@ -243,7 +243,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             elif x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
         if folds:
-            _leave_out_axis_of_number(values)
+            _leave_out_axis_of_number(name, values)
             _check_mask(values)
         dtype = values.get("dtype")
         if dtype is None and out is not None:
@@ -315,9 +315,14 @@ def check_holder_of_positions(out):
         raise TypeError(f"Cannot cast array data from {dtype} to int64 according to the rule 'safe'")
 
 
-def _leave_out_axis_of_number(values):
-    """Fold an array without axes over all of it, as NumPy does, for an axis that a vector has."""
+def _leave_out_axis_of_number(name: str, values):
+    """Fold an array without axes over all of it, as NumPy does, for an axis that a vector has.
+
+    A mean of integers is one that counts elements first, which an array without axes has along none.
+    """
     x = values.get("a", values.get("x"))
+    if name in ("nanmean", "nanstd", "nanvar") and not _is_inexact(x):
+        return
     is_number = isinstance(x, (int, float, complex)) or getattr(x, "ndim", None) == 0
     if is_number and type(values.get("axis")) is int and values["axis"] in (0, -1):
         values["axis"] = None
@@ -357,7 +362,9 @@ def initial_number(initial, given_dtype):
 
 
 def _array_or_none(x):
-    x = value_of(x)
+    x = _value_of_operand(x)
+    if type(x) is int and not -(2**63) <= x < 2**63:
+        raise TypeError("integers beyond 64 bits are Python objects to NumPy: pass a float, as float(x)")
     return jnp.asarray(x) if isinstance(x, (int, float, complex)) else x
 
 
@@ -389,6 +396,7 @@ _PLAIN_OF = {
     "dx": ["trapezoid"],
     "k": ["polyint"],
     "obj": ["delete", "insert"],
+    "shift": ["roll"],
     "v": ["searchsorted"],
     "values": ["append", "insert"],
 }
@@ -416,11 +424,18 @@ def _form_of(name: str, parameter: str):
         return _number_or_value
     if name in _LISTS_OF_NUMBERS_OR_ARRAYS.get(parameter, ()):
         return _each_number_or_value
+    if parameter in ("choicelist", "choices"):
+        return _each_number
     if parameter in _LISTS:
         return _each_value
     if name == "take" and parameter == "indices":
         return _positions
-    return value_of
+    return _value_of_operand
+
+
+def _value_of_operand(x):
+    """Return what `value_of` does, of an int that only uint64 holds NumPy's number of this dtype."""
+    return value_of(np.uint64(x) if type(x) is int and 2**63 <= x < 2**64 else x)
 
 
 def _positions(x):
@@ -463,7 +478,13 @@ def _each_number_or_value(x):
 
 
 def _each_value(x):
-    return [value_of(part) for part in x] if isinstance(x, (list, tuple)) else value_of(x)
+    is_list = isinstance(x, (list, tuple))
+    return list(map(_value_of_operand, x)) if is_list else _value_of_operand(x)
+
+
+def _each_number(x):
+    """Return the same where Python's numbers give way to the dtypes of arrays."""
+    return list(map(value_of, x)) if isinstance(x, (list, tuple)) else value_of(x)
 
 
 def signed_as(name, signature, numpys, module):

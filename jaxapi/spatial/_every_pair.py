@@ -6,6 +6,7 @@ up in the order of the axes, and only then brought to the dtype of the results. 
 squares are numbers of float64; points in float64 are SciPy's.
 """
 
+import functools
 from functools import partial
 from typing import NamedTuple
 
@@ -137,7 +138,19 @@ def _in_shape(arrays, results):
     return [array.reshape(shape).astype(dtype) for array, (shape, dtype) in zip(arrays, results, strict=True)]
 
 
+def _traced_in_float64(function):
+    """Let a function be traced with x64 mode on, by `jax.vmap`, too, which may come while it is off."""
+
+    @functools.wraps(function)
+    def run(*args, **settings):
+        with x64_for(FLOAT64):
+            return function(*args, **settings)
+
+    return run
+
+
 @partial(jax.jit, static_argnums=0)
+@_traced_in_float64
 def _in_blocks(find, compared: ComparedPoints, x, limit):
     """Return what is found of queries, of so many at a time that memory holds their distances."""
     query_count, m = x.shape
@@ -372,6 +385,7 @@ def _least_in_a_loop(distances, n, k: int):
     return end.distances, end.rows
 
 
+@_traced_in_float64
 def _edges(compared: ComparedPoints, farthest_power, *, search: Search, relation: Relation, size: int):
     """Return receivers, senders and distances (size,) of the edges, by receiver, and their true number."""
     rows = lax.iota(jnp.int32, len(compared.points))
@@ -395,6 +409,7 @@ def _edges(compared: ComparedPoints, farthest_power, *, search: Search, relation
     return receivers, senders, jnp.where(is_found, distances, jnp.inf), count
 
 
+@_traced_in_float64
 def _pair_sums(
     compared: ComparedPoints, other: ComparedPoints, powers, weights: PairWeights, *, search: Search, sums
 ):

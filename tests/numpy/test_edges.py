@@ -795,3 +795,105 @@ def test_products_say_what_does_not_fit(name, shapes, text):
         operator.attrgetter(name)(np)(*arrays)
     with pytest.raises(ValueError, match=text):
         jax.jit(lambda *arrays: operator.attrgetter(name)(ours)(*arrays))(*arrays)
+
+
+# Of few numbers: x is a vector with a negative zero, z is complex, m has two rows, i is 3 without axes.
+FEW = """
+np.nanmean(i, axis=0)
+np.nanmean(i, axis=1)
+np.nanmean(i + 0.5, axis=0)
+np.nanvar(i, axis=0)
+np.nanvar(i + 0.5, axis=0)
+np.nanstd(i, axis=-1)
+np.nanargmax(x, out=np.array(True))
+np.nanargmin(m, axis=0, out=np.zeros(2, bool))
+np.nanargmax(x, out=np.array(0.0))
+np.roll(m, 2**100)
+np.roll(m, 2**100 + 3)
+np.roll(x, 2**100 + 1, axis=0)
+np.roll(m, -(2**100), 1)
+np.roll(m, (1, 2**70), (0, 1))
+np.roll(m, [2**63, -1], axis=[1, 1])
+np.roll(x[:0], 2**100)
+np.unravel_index(3, (2**40, 2**40))
+np.unravel_index(3, (2**64, 4))
+np.unravel_index(3, (2.5, 4))
+np.unravel_index(3, 2**70)
+np.unravel_index([0], ())
+np.unravel_index(0, ())
+np.unravel_index(3, (2**61, 2))
+np.correlate(x, m[0], mode=0)
+np.correlate(x, m[0], mode=1)
+np.correlate(x, m[0], mode=2)
+np.correlate(x, m[0], mode=3)
+np.correlate(x, m[0], mode=None)
+np.correlate(x, m[0], mode=True)
+np.convolve(m[0], x, 0)
+np.convolve(m[0], x, 1)
+np.convolve(m[0], x, 2)
+np.convolve(m[0], x, mode=1.5)
+np.take(x, [1, 5], mode=0)
+np.take(x, [1, 5], mode=1)
+np.take(x, [1, 5], mode=2)
+np.take(x, [1, 5], mode='W')
+x.take([-1, 5], mode=0)
+np.choose([0, 5], m, mode=0)
+np.choose([0, 5], m, mode=1)
+np.choose([0, 5], m, mode=2)
+np.ravel_multi_index((1, 5), (2, 4), mode=0)
+np.ravel_multi_index((1, 5), (2, 4), mode=('raise', 1))
+np.ravel_multi_index((1, 5), (2, 4), mode=2)
+np.put(x, [1, 5], 9, mode=0)
+np.put(x, [1, 5], 9, mode=1)
+np.put(x, [1, 5], 9, mode=2)
+np.put(x, [1, 5], 9, mode='w')
+np.mean(x, axis=())
+np.mean(x.astype('float16'), axis=())
+x.mean(axis=())
+np.mean(z, axis=())
+np.mean(-0.0 * m, axis=0)
+np.mean(x[:1])
+np.nanmean(x, axis=())
+np.average(x, axis=())
+np.median(x, axis=())
+np.nanmedian(x[:1])
+np.sum(z, axis=())
+np.trace(-0.0 * m[:, :1])
+"""
+
+
+def _of_few(module, statement):
+    names = {
+        "np": module,
+        "x": module.array([-0.0, 1.0, 3.0]),
+        "z": module.array([complex(-0.0, -0.0), complex(2.0, -0.0)]),
+        "m": module.array([[1.0, 2.0], [4.0, 3.0]]),
+        "i": module.array(3),
+    }
+    try:
+        made = eval(statement, names)
+    except Exception as error:
+        return error
+    return names["x"] if made is None else made
+
+
+@pytest.mark.parametrize("statement", FEW.strip().splitlines())
+def test_statements_of_few_numbers(statement):
+    with jax.enable_x64(True):
+        expected = _of_few(np, statement)
+        made = _of_few(ours, statement)
+        check_same(made, expected)
+        if not isinstance(expected, (tuple, Exception)):
+            for part in ("real", "imag"):
+                signs = [np.signbit(getattr(np.asarray(x), part).astype(float)) for x in (made, expected)]
+                np.testing.assert_array_equal(*signs)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["mean", "nanmean", "average", "median", "trace"])
+def test_slopes_of_means_at_zero(name):
+    """They are those of sums, where elements are 0 or -0, too."""
+    with jax.enable_x64(True):
+        x = np.array([[0.0, -0.0], [-0.0, 0.0]])
+        found = jax.grad(lambda x: getattr(ours, name)(x)._value)(x)
+        assert float(found.sum()) == (2.0 if name == "trace" else 1.0)

@@ -1,7 +1,9 @@
 """Arrays in the host's memory: what JAX is given does not change, and what NumPy is given is the memory."""
 
+import operator
 import pickle
 import sys
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -241,3 +243,49 @@ def test_objects_that_are_asked_for(way):
         assert added.tolist() == [2**70, 2**70 + 1]
     assert ours.add.outer([1, 2], [3], signature="OO->O").dtype == object
     assert ours.loadtxt(["1 2"], dtype=object).tolist() == ["1", "2"]
+
+
+OVERFLOWS = {
+    "x * number": lambda np, x: x * 1e300,
+    "number - x": lambda np, x: 1e300 - x,
+    "x < number": lambda np, x: x < -1e300,
+    "x ** number": lambda np, x: x**1e300,
+    "x += number": lambda np, x: operator.iadd(x, 1e300),
+    "part -= number": lambda np, x: operator.isub(x[1:], 1e300),
+    "element = number": lambda np, x: operator.setitem(x, 0, 1e300),
+    "part = number": lambda np, x: operator.setitem(x, slice(1, None), -1e300),
+    "where = number": lambda np, x: operator.setitem(x, x > 0, 1e300),
+    "x.fill": lambda np, x: x.fill(1e300),
+    "x.put": lambda np, x: x.put([0], 1e300),
+    "put": lambda np, x: np.put(x, [0], 1e300),
+    "putmask": lambda np, x: np.putmask(x, x > 0, 1e300),
+    "full": lambda np, x: np.full(3, 1e300, dtype=x.dtype),
+    "full_like": lambda np, x: np.full_like(x, 1e300),
+    "power": lambda np, x: np.power(x, 1e300),
+    "maximum": lambda np, x: np.maximum(1e300, x),
+    "it fits": lambda np, x: x * 3e4,
+    "infinity": lambda np, x: operator.setitem(x, 0, np.inf),
+}
+
+
+@ON_HOST
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "float64"])
+@pytest.mark.parametrize("statement", OVERFLOWS.values(), ids=list(OVERFLOWS))
+def test_a_number_that_overflows_warns_at_its_statement(statement, dtype, way):
+    """NumPy warns of the statement that calls it, which is to be the user's."""
+    results = []
+    for module in (ours, np):
+        x = module.asarray(np.arange(3), dtype=dtype)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made = statement(module, x)
+        casts = [warning for warning in caught if "in cast" in str(warning.message)]
+        said = {str(warning.message) for warning in casts}
+        results.append((np.asarray(x), None if made is None else np.asarray(made), said))
+        if module is ours:  # those of NumPy in Python, as `put`, warn of a statement of theirs
+            assert {warning.filename for warning in casts} <= {__file__}
+    for made, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(made, expected)
+    with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        statement(ours, ours.asarray(np.arange(3), dtype=dtype))

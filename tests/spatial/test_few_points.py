@@ -200,6 +200,49 @@ def test_vmap_over_clouds_queries_and_radii():
     np.testing.assert_array_equal(found, scipy.spatial.KDTree(clouds[0]).query(many)[1])
 
 
+def _in_a_branch(search):
+    """Return a search that a program may leave out."""
+
+    def run(*arrays):
+        return jax.lax.cond(True, partial(search, *arrays), partial(search, *arrays))
+
+    return run
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("wrapped", [jax.jit, _in_a_branch])
+@pytest.mark.parametrize("name", ["uniform", "subnormal"])
+def test_vmap_of_what_was_traced_before(name, wrapped):
+    """Warnings are errors: `jax.vmap` traces searches again, where x64 mode is off."""
+    clouds = np.stack([CLOUDS[name][order] for order in (slice(None), slice(None, None, -1))])
+    points, x = clouds[:, :N], clouds[:, N:]
+    radii = R * points.max(axis=(1, 2))
+
+    def search(points, x, r):
+        tree = KDTree(points)
+        near = tree.query_radius(x, r, max_neighbors=N)
+        graph = tree.radius_graph(r, max_edges=SIZE)
+        sums = tree.count_neighbors(KDTree(x), r, weights=(jnp.ones(N), 2 * jnp.ones(Q)))
+        return tree.query(x, 4), near, graph, sums
+
+    with jax.enable_x64(False):
+        (distances, rows), near, graph, sums = jax.vmap(wrapped(search))(points, x, radii)
+    for i, r in enumerate(radii):
+        tree = scipy.spatial.KDTree(points[i].astype(float))
+        right_distances, right_rows = tree.query(x[i].astype(float), 4)
+        np.testing.assert_array_equal(distances[i], right_distances.astype(np.float32))
+        np.testing.assert_array_equal(rows[i], right_rows)
+        counts = tree.query_ball_point(x[i].astype(float), r, return_length=True)
+        np.testing.assert_array_equal(near.counts[i], counts)
+        assert float(sums[i]) == 2 * counts.sum()
+        entries = tree.sparse_distance_matrix(tree, r, output_type="ndarray")
+        edges = np.sort(entries[entries["i"] != entries["j"]], order=["i", "j"])
+        assert int(graph.count[i]) == len(edges)
+        np.testing.assert_array_equal(graph.receivers[i, : len(edges)], edges["i"])
+        np.testing.assert_array_equal(graph.senders[i, : len(edges)], edges["j"])
+        np.testing.assert_array_equal(graph.distances[i, : len(edges)], edges["v"].astype(np.float32))
+
+
 @pytest.mark.daily
 def test_slopes():
     """Those of the distances in the points and the queries, by plain jax.numpy."""

@@ -287,6 +287,21 @@ def test_items_of_a_batch_are_built_anew_on_their_own():
             assert_edges(graph, moved[item], cell=cell)
 
 
+@pytest.mark.thorough
+def test_several_lists_outside_of_jit_in_float32():
+    """Warnings are errors: those that are built anew are traced where x64 mode is off."""
+    with jax.enable_x64(False):
+        x = (np.random.default_rng(12).random((3, 12, 3)) * 2).astype(np.float32)
+        neighbors = jax.vmap(partial(NeighborList, cutoff=1.0, skin=0.4, max_edges=200))(x)
+        moved = x + np.float32([0.05, 0.3, 0.05])[:, None, None]
+        updated = jax.vmap(NeighborList.update)(neighbors, moved)
+        assert updated.rebuilds.tolist() == [0, 1, 0]
+        graphs = jax.vmap(NeighborList.edges)(updated)
+        for item in range(3):
+            graph = jax.tree.map(lambda array, item=item: np.asarray(array[item]), graphs)
+            assert_edges(graph, moved[item])
+
+
 def test_several_lists_outside_of_vmap():
     """What a batch of lists is asked there, and how it gets more room."""
     with jax.enable_x64(True):

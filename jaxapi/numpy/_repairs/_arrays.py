@@ -20,18 +20,28 @@ from ..._core._dtypes import as_indices, converted, default_dtype, refuse_comple
 from ..._core._errors import refuse_traced
 from ..._core._order import keys_of
 from ..._core._programs import compiled, is_traced
-from ..._interop import as_numpys_array
+from ..._core._zeros import with_positive_zeros
+from ..._interop import as_array, as_numpys_array
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ...mutable._selection import values_for
-from .._common import as_number, axes_of, float_dtype, integer_for, on_flat, refuse, strong
+from .._common import (
+    as_number,
+    axes_of,
+    float_dtype,
+    integer_for,
+    mode_of_positions,
+    on_flat,
+    refuse,
+    strong,
+)
 
 _NAMES = """
 allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv choose column_stack
 compress concat concatenate delete diag_indices dstack extract eye hstack indices insert isclose isin ix_
-max meshgrid min nonzero partition ptp ravel_multi_index repeat searchsorted select setdiff1d setxor1d sort
-sort_complex stack take take_along_axis tile trace tril trim_zeros triu union1d unique unravel_index vander
-vstack
+max meshgrid min nonzero partition ptp ravel_multi_index repeat roll searchsorted select setdiff1d setxor1d
+sort sort_complex stack take take_along_axis tile trace tril trim_zeros triu union1d unique unravel_index
+vander vstack
 """
 __all__ = _NAMES.split()
 
@@ -305,7 +315,24 @@ def eye(N, M=None, k=0, dtype=None):
 
 
 def trace(a: Array, offset=0, axis1=0, axis2=1, dtype=None):
-    return jnp.trace(a, operator.index(offset), axis1, axis2, dtype)
+    total = jnp.trace(a, operator.index(offset), axis1, axis2, dtype)
+    return with_positive_zeros(total) if total.dtype.kind in "fc" else total
+
+
+def roll(a: Array, shift, axis=None):
+    """Take away whole turns from Python's integers, which may be beyond 64 bits."""
+    shifts = list(shift) if isinstance(shift, (list, tuple)) else [shift]
+    is_long = any(type(x) is int and not -(2**31) <= x < 2**31 for x in shifts)
+    lengths = [a.size] if axis is None else [a.shape[i] for i in _axes_with_repeats(a, axis)]
+    if is_long and all(type(length) is int for length in lengths):
+        whole_turns = math.lcm(*[builtins.max(length, 1) for length in lengths])
+        shifts = [x % whole_turns if type(x) is int else x for x in shifts]
+    shift = as_numpys_array(shifts) if isinstance(shift, (list, tuple)) else shifts[0]
+    return jaxapi.roll(a, shift, axis)
+
+
+def _axes_with_repeats(a, axis):
+    return np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
 
 
 def ix_(*args: Array):
@@ -329,7 +356,10 @@ def _checked(order, *indices):
 def unravel_index(indices: Array, shape, order="C"):
     (indices,) = _checked(order, indices)
     indices = indices.astype(int)  # small integers do not hold the lengths of axes
-    shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    lengths = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    shape = tuple([operator.index(n) if isinstance(n, _NUMBERS) else n for n in lengths])  # type: ignore[arg-type]
+    _check_shape(shape)
+    refuse(not shape and indices.ndim, ValueError, "multiple indices are not supported for 0d arrays")
     size = math.prod(shape)
     is_beyond = jnp.any((indices < 0) | (indices >= size))
     refuse_values(is_beyond, ValueError, f"index is out of bounds for array with size {size}")
@@ -337,11 +367,25 @@ def unravel_index(indices: Array, shape, order="C"):
     return parts[::-1] if order == "F" else parts
 
 
+def _check_shape(shape):
+    """Refuse the shape of an array whose elements 64 bits do not count, as far as its lengths are known."""
+    known = [length for length in shape if type(length) is int]
+    largest = np.iinfo(np.int64).max
+    refuse(any(length > largest for length in known), ValueError, "Maximum allowed dimension exceeded")
+    text = f"dimensions are too large: an array of shape {shape} has more than {largest} elements"
+    refuse(math.prod(known) > largest, ValueError, text)
+
+
+_NUMBERS = (int, float, np.number)
+
+
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     positions = _checked(order, *multi_index)
     dims = (dims,) if np.ndim(dims) == 0 else tuple(dims)
     text = f"parameter multi_index must be a sequence of length {len(dims)}"
     refuse(len(positions) != len(dims), ValueError, text)
+    if not isinstance(mode, (tuple, list)):
+        mode = mode_of_positions(mode)
     if are_collected() and mode == "raise":
         mode = ["raise"] * len(dims)
     if isinstance(mode, (tuple, list)):
@@ -369,11 +413,11 @@ def _in_bounds(indices, size, mode="raise"):
     refuse(indices.dtype.kind not in "iub", TypeError, f"positions are integers, got {indices.dtype}")
     indices = as_indices(indices)  # as a size may be too large for them
     size = as_number(size)
+    mode = mode_of_positions(mode)
     if mode == "wrap":
         return indices % size
     if mode == "clip":
         return jnp.clip(indices, 0, builtins.max(size - 1, 0) if isinstance(size, int) else size - 1)
-    refuse(mode != "raise", ValueError, f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     if is_traced(indices):
         is_beyond = jnp.any((indices < -size) | (indices >= size))
         refuse_values(is_beyond, IndexError, "an index is out of bounds")
@@ -399,11 +443,7 @@ def choose(a: Array, choices: list[ArrayLike], mode="raise"):
         not is_safe, TypeError, f"Cannot cast array data from {a.dtype} to int64 according to the rule 'safe'"
     )
     a = a.astype(int) if a.dtype == np.bool else a
-    refuse(
-        mode not in ("raise", "wrap", "clip"),
-        ValueError,
-        f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}",
-    )
+    mode = mode_of_positions(mode)
     if mode == "raise":
         if is_traced(a) and not are_collected():
             return jnp.choose(a, choices, mode=mode)  # which raises
@@ -571,7 +611,10 @@ def searchsorted(a: Array, v, side="left", sorter: Array = None):
             return jnp.asarray(0 if v < limits.min else a.size)
         v = np.asarray(v, a.dtype)
     elif not hasattr(v, "dtype"):
-        v = jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_numpys_array(v)
+        if type(v) is int and v >= 2**63:
+            v = as_array(np.uint64(v))
+        else:
+            v = jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_numpys_array(v)
         a, v = together((a, v))
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
 

@@ -19,13 +19,14 @@ from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._exact import exact_norm
 from ..._core._programs import any_traced, compiled, is_traced
 from ..._core._quotients import rounded
+from ..._core._zeros import with_positive_zeros
 from ..._interop import as_array
 from ..._spaced._linspace import spaced_as_numpys
 from ...linalg._matrices import full_precision
 from ...mutable._capacity._rows import Rows
 from ...mutable._capacity._selecting import value_of_content
 from ...mutable._promotion import cast, narrowed, result_dtype
-from .._common import as_floats, as_number, axes_of, exact_program, float_dtype, refuse
+from .._common import as_floats, as_number, axes_of, exact_program, float_dtype, refuse, strong
 from ._arrays import sort
 
 _NAMES = """
@@ -324,7 +325,7 @@ def _medians(skip_nan):
             ordered = ordered.astype(np.float32)
         below = _elements(ordered, jnp.maximum((n - 1) // 2, 0), n.shape)
         above = _elements(ordered, jnp.maximum(n // 2, 0), n.shape)
-        median = jnp.where(n % 2 == 1, below, (below + above) / 2)
+        median = with_positive_zeros(jnp.where(n % 2 == 1, below, (below + above) / 2))
         is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
         # NaN, and of complex numbers perhaps in one part
         missing = jnp.nan if skip_nan else _elements(ordered, size - 1, n.shape)
@@ -362,6 +363,7 @@ def average(a: Array, axis=None, weights: Array = None, returned=False, keepdims
     """Refuse weights whose sum is 0, as NumPy does, unless they are traced."""
     axes_of(a, axis)  # which raises for an axis that there is not
     if weights is None:
+        a = with_positive_zeros(a) if a.dtype.kind in "fc" else a
         return _average(a, axis, returned=returned, keepdims=keepdims)
     is_of_all = axis is None and weights.shape != a.shape
     refuse(is_of_all, TypeError, "Axis must be specified when shapes of a and weights differ.")
@@ -375,8 +377,18 @@ def average(a: Array, axis=None, weights: Array = None, returned=False, keepdims
     return _average(a, axis, weights=weights, returned=returned, keepdims=keepdims)
 
 
-mean = _of_floats(jnp.mean, "dtype")
-_nanmean = _of_floats(jnp.nanmean, "dtype")
+def _of_sums_from_zero(function):
+    """Return a mean of no negative zeros: NumPy adds to 0, which makes all of them positive."""
+
+    @functools.wraps(function)
+    def computed(a, *args, **kwargs):
+        return function(with_positive_zeros(a), *args, **kwargs)
+
+    return computed
+
+
+mean = _of_floats(_of_sums_from_zero(jnp.mean), "dtype")
+_nanmean = _of_floats(_of_sums_from_zero(jnp.nanmean), "dtype")
 
 
 @functools.wraps(_nanmean)
@@ -574,11 +586,22 @@ def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
     return _corrcoef((x, y), dtype, rowvar)
 
 
+def _mode_of_sliding(mode) -> str:
+    """Return how far one array slides along the other, by name: NumPy takes 0, 1 and 2 for these."""
+    modes = ("valid", "same", "full")
+    if type(mode) is int and 0 <= mode < len(modes):
+        return modes[mode]
+    is_of_other_type = isinstance(mode, bool) or not isinstance(mode, (str, int))
+    text = f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})"
+    refuse(is_of_other_type, TypeError, text)
+    refuse(mode not in modes, ValueError, text)
+    return mode
+
+
 def _sliding(name, a, v, mode):
     for x, which in ((a, "first"), (v, "second")):
         refuse(not x.size, ValueError, f"{which} array argument cannot be empty")
-    text = f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})"
-    refuse(mode not in ("full", "same", "valid"), ValueError, text)
+    mode = _mode_of_sliding(mode)
     dtype = result_dtype(a, v)
     a = jnp.atleast_1d(a)
     v = jnp.atleast_1d(v)
@@ -756,6 +779,7 @@ def _counted(columns, edges, weights, dtype, density, is_inside: Any = True):
     """Return the sum of weights in each bin, whose last edge is inside of it; of elements that count."""
     bins = []
     for x, edges_of_axis in zip(columns, edges, strict=True):
+        x = strong(x)  # a Python int is none of the edges' dtype
         edge = jaxapi.searchsorted(edges_of_axis, x, side="right")  # the first one above
         edge = jnp.where(x == edges_of_axis[-1], len(edges_of_axis) - 1, edge)
         is_inside = is_inside & (edge > 0) & (edge < len(edges_of_axis))
@@ -842,6 +866,7 @@ def digitize(x: Array, bins: Array, right=False):
     refuse(is_complex, TypeError, "digitize takes real numbers and real bins")
     _of_one_axis(bins)
     side = "left" if right else "right"
+    x = strong(x)  # a Python int is none of the bins' dtype
     up = jaxapi.searchsorted(bins, x, side=side)
     count = bins.shape[0]
     down = as_number(count) - jaxapi.searchsorted(bins[::-1], x, side=side)
