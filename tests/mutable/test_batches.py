@@ -974,6 +974,15 @@ def test_a_copy_is_apart():
     np.testing.assert_array_equal(np.asarray(y), [0, 8, 2, 3])
 
 
+def test_a_copy_of_a_part_waits(way):
+    values = np.arange(12.0).reshape(4, 3)
+    x = jaxapi.numpy.asarray(values)
+    y = x[1:, ::2].copy()
+    assert is_pending(y)
+    x[1] = 0
+    np.testing.assert_array_equal(np.asarray(y), values[1:, ::2])
+
+
 def test_who_deletes_an_array_has_no_influence_on_what_waits():
     x = jaxapi.numpy.asarray(np.arange(4.0)) * 2
     x.tolist()
