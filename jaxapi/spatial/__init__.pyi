@@ -408,6 +408,7 @@ class NeighborList(_neighbor_list.NeighborList, Generic[Cell]):
         periodic: Literal[True] = True,
         batch: ArrayLike | None = None,
         max_edges: int | None = None,
+        sharding: jax.sharding.NamedSharding | None = None,
         engine: Literal["scipy", "lax"] | None = None,
     ) -> None: ...
     @overload

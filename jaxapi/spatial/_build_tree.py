@@ -10,7 +10,7 @@ from .._core._devices import computed_in_host_memory
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, compiled, eagerly
 from .._core._typing import Array
-from ._arrays import as_dtype
+from ._arrays import as_dtype, points_dtype
 from ._engines._protocol import Engine
 from ._tree._build import tree_size
 from ._tree._slopes import without_slopes
@@ -36,7 +36,7 @@ def build_tree(data, n, engine: Engine) -> tuple[Tree, Array | bool]:
 
 def are_finite(data, n: int, engine: Engine) -> Array:
     """Tell whether the first n of concrete points (rows, m) are finite."""
-    with eagerly(), x64_for(data.dtype):
+    with eagerly(), x64_for(data.dtype, points_dtype(data.dtype)):
         points = engine.as_input(data, tree_size(*data.shape), data.sharding)
         count = constant_on(n, INT32, data.sharding)
         return computed_in_host_memory(_all_finite, count, points, engine=engine)
@@ -55,6 +55,10 @@ def _built_of_lines(points, n, *, engine) -> Tree:
 
 
 def _all_finite(n, points, *, engine) -> Array:
-    """Tell whether the first `n` points are finite; those behind them are read as nan."""
-    is_finite = jnp.isfinite(engine.read_input(points, n, dtype=points.dtype)).all(axis=1)
+    """Tell whether the first `n` points are finite; those behind them are read as nan.
+
+    They are read in the dtype of a tree's points: no integer is nan, and the kernel that reads has no nan of
+    16 bits.
+    """
+    is_finite = jnp.isfinite(engine.read_input(points, n, dtype=points_dtype(points.dtype))).all(axis=1)
     return jnp.sum(is_finite, dtype=jnp.int32) == n

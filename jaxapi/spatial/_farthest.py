@@ -96,8 +96,7 @@ def sample_farthest_points(
         return _traced(array, count, start, k)
     if is_on_host(array):
         return _on_host(array, int(count), int(start), k)
-    is_whole = not jnp.issubdtype(array.dtype, jnp.inexact)
-    if not is_whole and not are_finite(array, int(count), _choice.engine_of(array)):
+    if not are_finite(array, int(count), _choice.engine_of(array)):
         raise ValueError(NOT_FINITE)
     return _on_device(array, int(count), int(start), k)
 

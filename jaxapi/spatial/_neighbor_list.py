@@ -31,6 +31,9 @@ from ._cells._lattice import product, right_inverse
 from ._cells._points import ROUNDING
 from ._cells._slopes import ImageRows, lengths_of, sum_in_order, with_image_slopes
 from ._kdtree import KDTree, as_points
+from ._mesh import _moving
+from ._mesh._layout import MeshLayout, layout_now
+from ._mesh._placement import placed_as_points
 from ._results import NeighborGraph, PeriodicNeighborGraph, filled
 from ._tree._slopes import without_slopes
 
@@ -49,6 +52,19 @@ class _Settings(NamedTuple):
     skin: float
     periodic: tuple[bool, ...]
     engine: Literal["scipy", "lax"] | None
+    layout: MeshLayout | None = None  # of points on several devices
+
+    def layout_of(self, points: "_Points") -> MeshLayout | None:
+        """Return on which devices points of this list are, as the caller sees them."""
+        if self.layout is None:
+            return None
+        layout = layout_now(self.layout, points.positions)
+        if layout.mesh is None:
+            raise TypeError(
+                "inside of jax.shard_map each device has a part of this NeighborList alone: call it outside, "
+                "where it runs on all devices by itself"
+            )
+        return layout
 
 
 @partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborList.points")
@@ -62,7 +78,10 @@ class _Points(NamedTuple):
 
 @partial(export.register_namedtuple_serialization, serialized_name="jaxapi.spatial.NeighborList.pairs")
 class _Pairs(NamedTuple):
-    """Pairs of points within some distance, both ways, the receivers ascending; n where there is none."""
+    """Pairs of points within some distance, both ways, the receivers ascending; n where there is none.
+
+    On a mesh each device has those whose receivers are its own points, and as much room for each of these.
+    """
 
     receivers: Any  # (e,)
     senders: Any  # (e,)
@@ -102,23 +121,33 @@ class NeighborList:
     max_edges : int, optional
         How many pairs within ``cutoff + skin`` there is room for, each in both directions. By default as many
         as there are, and an eighth more. Needed where the positions are traced. Static under jit.
+    sharding : jax.sharding.NamedSharding, optional
+        As that of `KDTree`: how the positions lie on several devices, which are to have equally many. By
+        default where they are. Needed for traced positions on a mesh with Auto axes.
     engine : {'scipy', 'lax'}, optional
         As that of `KDTree`: ``'lax'`` for `jax.export`.
 
     Raises
     ------
     TypeError
-        If the positions are complex, not numbers or on several devices, or they are traced and `max_edges` is
-        not given.
+        If the positions are complex or not numbers, they are traced and `max_edges` is not given, or they are
+        on several devices and there is a cell or a batch.
     ValueError
-        If cutoff or skin is negative, nan or infinite, and as of `KDTree`.
+        If cutoff or skin is negative, nan or infinite, if the positions do not divide evenly among devices,
+        and as of `KDTree`.
 
     Notes
     -----
     A list is a pytree, and `update` returns one of the same structure: it is the carry of `jax.lax.scan` and
-    `while_loop`. The device decides whether to build anew, by `jax.lax.cond`, under `jax.vmap`, too: where
-    one item of a batch needs it all are searched at once, and those that need it take the new list. Of clouds
-    (`batch`) all are built anew when one needs it.
+    `while_loop`. The device decides whether to build anew, by `jax.lax.cond`. Items of `jax.vmap` and clouds
+    (`batch`) are built anew together, when one of them needs it: all are searched at once anyway, and would
+    fall out of step if some kept an older list.
+
+    On several devices each has the edges whose receivers are its own points, and gathers the positions of all
+    to measure them. Each point has room for equally many edges, of which `max_edges` is the sum, rounded up;
+    `needed` is n times the most that a point has. There are pads behind the edges of each device, so the
+    receivers of all do not ascend. The rest is as on one device, under jit and grad, too; lists on several
+    devices are not exported, and not used inside of `jax.shard_map`.
 
     Why no pair is missed. Let ``x0`` and ``H0`` be the points and the periodic vectors of the cell, in rows,
     when the list was built, ``x`` and ``H`` those of now, and ``F`` a matrix with ``H0 @ F = H``; here
@@ -164,18 +193,26 @@ class NeighborList:
         periodic: bool | Sequence[bool] = True,
         batch: ArrayLike | None = None,
         max_edges: int | None = None,
+        sharding: jax.sharding.NamedSharding | None = None,
         engine: Literal["scipy", "lax"] | None = None,
     ):
         points = _tree_arguments.real_array(positions, True, "positions")
         if points.ndim != 2 or points.shape[1] == 0:
             raise ValueError(f"positions must be of shape (n, m) with m >= 1, got {points.shape}")
-        tree = KDTree(points, cell=cell, periodic=periodic, batch=batch, engine=engine)
-        if tree._cloud.layout is not None:
-            raise TypeError(
-                "a NeighborList is of points on one device: bring them to one by "
-                "jax.device_put(positions, jax.devices()[0]), or use KDTree(positions).radius_graph(r)"
+        tree = KDTree(points, cell=cell, periodic=periodic, batch=batch, sharding=sharding, engine=engine)
+        layout = tree._cloud.layout
+        if layout is not None and len(points) % layout.axes.size:
+            raise ValueError(
+                f"{len(points)} positions do not divide evenly among {layout.axes.size} devices: use fewer "
+                "devices, or add points that are far away"
             )
-        self._settings = _Settings(_length(cutoff, "cutoff"), _length(skin, "skin"), tree.periodic, engine)
+        self._settings = _Settings(
+            _length(cutoff, "cutoff"),
+            _length(skin, "skin"),
+            tree.periodic,
+            engine,
+            None if layout is None else layout.static,
+        )
         reach = _reach(self._settings, tree.data.dtype)
         if not math.isfinite(reach):
             raise ValueError(f"cutoff + skin must be finite in {tree.data.dtype}, got {cutoff} + {skin}")
@@ -189,6 +226,10 @@ class NeighborList:
             )
         self._turns = None if tree.cell is None else _no_turns(tree.data)
         self._build = _built(self._points, self._settings, max_edges)
+
+    @property
+    def _layout(self) -> MeshLayout | None:
+        return self._settings.layout_of(self._points)
 
     # --- what it is ---------------------------------------------------------------------------------------
 
@@ -289,9 +330,13 @@ class NeighborList:
         points = self._checked(positions, cell)
         old = self._build
         with eagerly_unless_traced(*jax.tree.leaves((self, points))):
-            is_kept, turns = _motion(*without_slopes((old.points, points)), settings=self._settings)
+            settings = self._settings._replace(layout=self._layout)
+            is_kept, turns = _motion(*without_slopes((old.points, points)), settings=settings)
             if is_traced(is_kept):
-                build = self._rebuilt_in_a_program(points, is_kept)
+                is_kept = _for_all_items(is_kept)
+                build = lax.cond(
+                    is_kept, lambda: old, lambda: self._rebuilt_with_room(points, self.max_edges)
+                )
                 turns = None if turns is None else jnp.where(is_kept, turns, 0)
             elif is_kept and not self.did_buffer_overflow:
                 build = old
@@ -345,7 +390,7 @@ class NeighborList:
             raise ValueError(f"this list has the edges within {self.cutoff}, got cutoff {cutoff}")
         inputs = self._points, self._turns, self._build.pairs
         with eagerly_unless_traced(*jax.tree.leaves(inputs)):
-            graph = _edges_within(*inputs, cutoff=cutoff)
+            graph = _edges_within(*inputs, cutoff=cutoff, layout=self._layout)
         return filled(graph, fill_value)
 
     def candidates(self, *, fill_value: ArrayLike = math.inf) -> NeighborGraph | PeriodicNeighborGraph:
@@ -393,7 +438,7 @@ class NeighborList:
         self._refuse_several("candidates")
         inputs = self._points, self._turns, self._build.pairs
         with eagerly_unless_traced(*jax.tree.leaves(inputs)):
-            graph = _candidates(*inputs)
+            graph = _candidates(*inputs, layout=self._layout)
         return filled(graph, fill_value)
 
     def vectors(self, graph: NeighborGraph | PeriodicNeighborGraph) -> Array:
@@ -428,10 +473,17 @@ class NeighborList:
                 f"these are edges of several graphs, of shape {graph.senders.shape}: "
                 "call vectors under jax.vmap"
             )
+        layout = self._layout
+        edge_count = len(graph.senders)
+        if layout is not None and edge_count % layout.axes.size:
+            raise ValueError(
+                f"edges of a list on {layout.axes.size} devices must lie as edges() returned them, got "
+                f"{edge_count} edges"
+            )
         shifts = graph.shifts if isinstance(graph, PeriodicNeighborGraph) else None
-        inputs = self._points, _Pairs(graph.receivers, graph.senders, shifts, graph.count)
+        inputs = self._points, _Pairs(graph.receivers, graph.senders, shifts, None)
         with eagerly_unless_traced(*jax.tree.leaves(inputs)):
-            return _edge_vectors(*inputs)
+            return _edge_vectors(*inputs, layout=layout)
 
     def _refuse_several(self, method: str) -> None:
         """Refuse what `jax.vmap` has made of several lists: their arrays have one axis more."""
@@ -446,7 +498,10 @@ class NeighborList:
     def _checked(self, positions, cell) -> _Points:
         """Return the points at other places; what cannot be the same points is refused."""
         self._refuse_several("update")
-        positions = _tree_arguments.on_one_device(_tree_arguments.real_array(positions, True, "positions"))
+        positions = _tree_arguments.real_array(positions, True, "positions")
+        layout = self._layout
+        if layout is None:
+            positions = _tree_arguments.on_one_device(positions)
         old = self.positions
         if positions.shape != old.shape:
             raise ValueError(f"this list is of positions of shape {old.shape}, got shape {positions.shape}")
@@ -455,6 +510,8 @@ class NeighborList:
                 f"this list is of positions of dtype {old.dtype}, got dtype {positions.dtype}: make it of "
                 f"such ones, or pass positions.astype({str(old.dtype)!r})"
             )
+        if layout is not None:
+            positions = placed_as_points(positions, layout)
         positions = as_points(positions)
         if cell is None:
             return self._points._replace(positions=positions)
@@ -468,24 +525,15 @@ class NeighborList:
 
     def _rebuilt(self, points: _Points) -> _Build:
         """Return what is found at concrete points, with room for what any build so far has needed."""
+        needs_more = self.did_buffer_overflow
+        return self._rebuilt_with_room(points, _room_for(int(self.needed)) if needs_more else self.max_edges)
+
+    def _rebuilt_with_room(self, points: _Points, max_edges: int) -> _Build:
+        """Return what is found at these points, as the next build of this list."""
         old = self._build
-        max_edges = _room_for(int(old.needed)) if self.did_buffer_overflow else self.max_edges
         found = _built(points, self._settings, max_edges)
         needed = jnp.maximum(old.needed, found.needed)
         return found._replace(needed=needed, rebuilds=old.rebuilds + np.int32(1))
-
-    def _rebuilt_in_a_program(self, points: _Points, is_kept) -> _Build:
-        """Return what is found at these points where the list is not kept, which the device decides."""
-        old = self._build
-
-        def rebuild() -> _Build:
-            found = _built(points, self._settings, self.max_edges)
-            new = found._replace(
-                needed=jnp.maximum(old.needed, found.needed), rebuilds=old.rebuilds + np.int32(1)
-            )
-            return jax.tree.map(partial(jnp.where, is_kept), old, new)
-
-        return lax.cond(_for_all_items(is_kept), lambda: old, rebuild)
 
     # --- pytrees ------------------------------------------------------------------------------------------
 
@@ -511,7 +559,12 @@ class NeighborList:
 
 def _written(settings: _Settings) -> bytes:
     """Return settings as `jax.export` writes them."""
-    return json.dumps(settings).encode()
+    if settings.layout is not None:
+        raise TypeError(
+            "a program with a NeighborList of points on several devices cannot be exported: its devices are "
+            "those of this process"
+        )
+    return json.dumps(settings[:4]).encode()
 
 
 def _read(written) -> _Settings:
@@ -565,26 +618,48 @@ def _built(points: _Points, settings: _Settings, max_edges: int | None) -> _Buil
     Where nobody says how many pairs there are, some are searched for before their number is known.
     """
     points = without_slopes(points)
-    tree = _tree_of(points, settings)
+    layout = settings.layout_of(points)
+    tree = _tree_of(points, settings, layout)
     reach = _reach(settings, points.positions.dtype)
-    graph: Any = tree.radius_graph(reach, max_edges=max_edges or PAIRS_AT_FIRST)
-    if not is_traced(graph.count):
-        pair_count = int(graph.count)
-        if max_edges is None or pair_count > max_edges:
-            graph = tree.radius_graph(reach, max_edges=_room_for(pair_count))
-    shifts = None if points.cell is None else graph.shifts
-    pairs = _Pairs(graph.receivers, graph.senders, shifts, graph.count)
-    with eagerly_unless_traced(graph.count):
+    find = _found if layout is None else partial(_found_on_a_mesh, layout=layout)
+    pairs, needed = find(tree, reach, max_edges or PAIRS_AT_FIRST)
+    if not is_traced(needed) and (max_edges is None or int(needed) > max_edges):
+        pairs, needed = find(tree, reach, _room_for(int(needed)))
+    with eagerly_unless_traced(needed):
         # Each array is one of its own, so that a program may be given the memory of the whole list.
         start = jax.tree.map(jnp.copy, points)
-        return _Build(start, pairs, jnp.copy(graph.count), jnp.zeros_like(graph.count, np.int32))
+        return _Build(start, pairs, jnp.copy(needed), jnp.zeros_like(needed, np.int32))
 
 
-def _tree_of(points: _Points, settings: _Settings) -> KDTree:
+def _tree_of(points: _Points, settings: _Settings, layout: MeshLayout | None) -> KDTree:
     periodic: Any = True if points.cell is None else settings.periodic
     return KDTree(
-        points.positions, cell=points.cell, periodic=periodic, batch=points.ids, engine=settings.engine
+        points.positions,
+        cell=points.cell,
+        periodic=periodic,
+        batch=points.ids,
+        sharding=None if layout is None else layout.sharding,
+        engine=settings.engine,
     )
+
+
+def _found(tree: KDTree, reach: float, max_edges: int) -> tuple[_Pairs, Array]:
+    """Return the pairs that there is room for, and for how many it is needed."""
+    graph: Any = tree.radius_graph(reach, max_edges=max_edges)
+    shifts = None if tree.cell is None else graph.shifts
+    return _Pairs(graph.receivers, graph.senders, shifts, graph.count), graph.count
+
+
+def _found_on_a_mesh(
+    tree: KDTree, reach: float, max_edges: int, *, layout: MeshLayout
+) -> tuple[_Pairs, Array]:
+    """Return the pairs that there is room for, the same for each point, and for how many it is needed."""
+    places = -(-max_edges // layout.n)
+    near: Any = tree.query_radius(tree.data, reach, max_neighbors=places + 1)
+    with eagerly_unless_traced(near.counts):
+        found = _moving.pairs_of(near, layout=layout)
+        count = jnp.where(found.needed > found.senders.size, found.needed, found.count)
+    return _Pairs(found.receivers, found.senders, None, count), found.needed
 
 
 @compiled
@@ -598,13 +673,25 @@ def _no_turns(positions):
 class _Motion(NamedTuple):
     """How points have moved since a build."""
 
-    is_kept: Any  # () whether every pair within the cutoff is among those that were found
+    is_kept: Any  # () or (n,) whether every pair within the cutoff is among those that were found
     turns: Any  # (n, m) int32, how often each has gone around the cell, None without a cell
 
 
 @partial(compiled, static_argnames="settings")
 def _motion(built: _Points, now: _Points, *, settings: _Settings) -> _Motion:
-    """Return how points have moved; `NeighborList` says why no pair is missed.
+    """Return how points have moved; `NeighborList` says why no pair is missed."""
+    if settings.layout is None:
+        is_kept, turns = _moved(built, now, settings)
+        return _Motion(is_kept.all(), turns)
+
+    def are_kept(built, now):
+        return _moved(built, now, settings).is_kept.all()
+
+    return _Motion(_moving.holds_on_all(are_kept, settings.layout, built, now), None)
+
+
+def _moved(built: _Points, now: _Points, settings: _Settings) -> _Motion:
+    """Return how each point has moved.
 
     Sums and maxima go over columns, one after the other: XLA makes one kernel of all of it then.
     """
@@ -629,7 +716,7 @@ def _motion(built: _Points, now: _Points, *, settings: _Settings) -> _Motion:
         rounding = ROUNDING * len(settings.periodic) * skewness * extent
         allowed = (1 - strain) * reach * (1 - precision) - cutoff * (1 + precision)
         lengths = jnp.sqrt(sum_in_order(steps * steps, axis=-1))
-        return _Motion((2 * (lengths + rounding) < allowed).all(), turns)
+        return _Motion(2 * (lengths + rounding) < allowed, turns)
 
 
 def _largest(numbers):
@@ -698,41 +785,65 @@ def _for_all_items_of_a_batch(axis_size, is_batched, flags):
 # --- edges ----------------------------------------------------------------------------------------------
 
 
-@compiled
-def _candidates(points: _Points, turns, pairs: _Pairs):
+@partial(compiled, static_argnames="layout")
+def _candidates(points: _Points, turns, pairs: _Pairs, *, layout: MeshLayout | None):
     """Return all pairs that there are, as they lie now."""
-    with x64_on():
+
+    def measured(points, pairs):
         pairs = _turned(pairs, turns)
         distances = jnp.where(_are_pairs(points, pairs), _distances_of(without_slopes(points), pairs), np.inf)
         return _graph(points, pairs, distances)
 
-
-@partial(compiled, static_argnames="cutoff")
-def _edges_within(points: _Points, turns, pairs: _Pairs, *, cutoff: float):
-    """Return the edges within a cutoff, in arrays as long as those of the pairs."""
-    n = len(points.positions)
-    dtype = points.positions.dtype
-    size = len(pairs.senders)
     with x64_on():
+        return _of_pairs(measured, layout, points, pairs)._replace(count=pairs.count)
+
+
+@partial(compiled, static_argnames=("cutoff", "layout"))
+def _edges_within(points: _Points, turns, pairs: _Pairs, *, cutoff: float, layout: MeshLayout | None):
+    """Return the edges within a cutoff, in arrays as long as those of the pairs."""
+
+    def compacted(points, pairs):
         distances = _distances_of(without_slopes(points), _turned(pairs, turns))
-        is_edge = _are_pairs(points, pairs) & (distances <= dtype.type(cutoff))
-        ends = jnp.cumsum(is_edge, dtype=np.int32)
-        places = jnp.where(is_edge, ends - 1, size)
-        index = jnp.full(size, size, np.int32).at[places].set(jnp.arange(size, dtype=np.int32), mode="drop")
-
-        def compacted(array, fill):
-            return array.at[index].get(mode="fill", fill_value=fill)
-
-        # Where pairs were left out nobody knows how many edges there are.
-        count = jnp.where(pairs.count > size, pairs.count, is_edge.sum().astype(pairs.count.dtype))
+        is_edge = _are_pairs(points, pairs) & (distances <= distances.dtype.type(cutoff))
+        compact = _Compaction(is_edge)
+        n = len(points.positions)
         edges = _Pairs(
-            compacted(pairs.receivers, n),
-            compacted(pairs.senders, n),
-            None if pairs.shifts is None else compacted(pairs.shifts, 0),
-            count,
+            compact(pairs.receivers, n),
+            compact(pairs.senders, n),
+            None if pairs.shifts is None else compact(pairs.shifts, 0),
+            None,
         )
         # Shifts are turned once more: to compact those that were would take more memory and time.
-        return _graph(points, _turned(edges, turns), compacted(distances, np.inf))
+        return _graph(points, _turned(edges, turns), compact(distances, np.inf))
+
+    with x64_on():
+        graph = _of_pairs(compacted, layout, points, pairs)
+        count = (graph.senders < len(points.positions)).sum().astype(pairs.count.dtype)
+        # Where pairs were left out nobody knows how many edges there are.
+        return graph._replace(count=jnp.where(pairs.count > len(pairs.senders), pairs.count, count))
+
+
+def _of_pairs(function, layout: MeshLayout | None, points: _Points, pairs: _Pairs):
+    """Return what a function makes of points and pairs; on a mesh each device has a part of the pairs."""
+    pairs = pairs._replace(count=None)
+    if layout is None:
+        return function(points, pairs)
+    return _moving.of_own_pairs(function, layout, points, pairs)
+
+
+class _Compaction:
+    """Lines of arrays (e, ...) where a flag holds, one after another, and as long as before."""
+
+    def __init__(self, is_kept):
+        size = len(is_kept)
+        ends = jnp.cumsum(is_kept, dtype=np.int32)
+        places = jnp.where(is_kept, ends - 1, size)
+        lines = jnp.arange(size, dtype=np.int32)
+        self._lines = jnp.full(size, size, np.int32).at[places].set(lines, mode="drop")
+
+    def __call__(self, array, fill):
+        """Return an array compacted, filled up by a number."""
+        return array.at[self._lines].get(mode="fill", fill_value=fill)
 
 
 def _are_pairs(points: _Points, pairs: _Pairs):
@@ -791,11 +902,15 @@ def _distances_of(points: _Points, pairs: _Pairs):
     return lengths_of(jnp.stack(coordinates, axis=-1), 2.0)
 
 
-@compiled
-def _edge_vectors(points: _Points, pairs: _Pairs):
+@partial(compiled, static_argnames="layout")
+def _edge_vectors(points: _Points, pairs: _Pairs, *, layout: MeshLayout | None):
     """Return the vectors of edges (e, m) in the dtype of the points."""
-    with x64_on():
+
+    def vectors(points, pairs):
         return jnp.stack(_coordinates_of(points, pairs), axis=-1).astype(points.positions.dtype)
+
+    with x64_on():
+        return _of_pairs(vectors, layout, points, pairs)
 
 
 def _sloped(distances, points: _Points, edges: _Pairs):

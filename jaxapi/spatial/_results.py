@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import export, lax
 
 from .._core._dtypes import x64_for
-from .._core._programs import eagerly_unless_traced
+from .._core._programs import compiled, eagerly_unless_traced
 from .._core._typing import Array
 from ._csr import query_numbers
 
@@ -144,12 +144,7 @@ class NeighborGraph(NamedTuple):
     @property
     def mask(self) -> Array:
         """Where there is an edge, (e,)."""
-        receivers = self.receivers
-        size = receivers.shape[-1]
-        with eagerly_unless_traced(receivers), x64_for(receivers.dtype):
-            # n, of pads, is the largest receiver where there is one
-            largest = receivers.max(axis=-1, keepdims=True, initial=0)
-            return (receivers < largest) | (self.count >= size)[..., None]
+        return _mask_of_edges(self.senders, self.receivers, None, self.count)
 
     @property
     def did_buffer_overflow(self) -> Array:
@@ -261,12 +256,33 @@ class PeriodicNeighborGraph(NamedTuple):
     @property
     def mask(self) -> Array:
         """Where there is an edge, (e,)."""
-        return NeighborGraph(self.senders, self.receivers, self.distances, self.count).mask
+        return _mask_of_edges(self.senders, self.receivers, self.shifts, self.count)
 
     @property
     def did_buffer_overflow(self) -> Array:
         """Whether there are more edges than there was room for; the name is jax-md's."""
         return self.count > self.senders.shape[-1]
+
+
+def _mask_of_edges(senders, receivers, shifts, count) -> Array:
+    """Tell where there is an edge, (e,)."""
+    with eagerly_unless_traced(receivers), x64_for(receivers.dtype):
+        return _are_edges(senders, receivers, shifts, count)
+
+
+@compiled
+def _are_edges(senders, receivers, shifts, count) -> Array:
+    """Tell where there is an edge, and not n in the place of a row: the largest row where it is one.
+
+    Where edges were left out, nothing tells whether the largest row is n: an edge of a point to itself, which
+    looks like one that is missing, then counts as left out.
+    """
+    size = receivers.shape[-1]
+    largest = receivers.max(axis=-1, keepdims=True, initial=0)
+    is_missing = (receivers == largest) & (senders == largest)
+    if shifts is not None:
+        is_missing = is_missing & (shifts == 0).all(axis=-1)
+    return ~is_missing | (count == size)[..., None]
 
 
 def _first(size: int, counts) -> Array:

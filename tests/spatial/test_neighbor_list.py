@@ -268,7 +268,8 @@ def test_a_point_that_is_not_a_number_has_no_neighbors_in_a_program():
             neighbors.update(broken)
 
 
-def test_items_of_a_batch_are_built_anew_on_their_own():
+def test_items_of_a_batch_are_built_anew_together():
+    """All are searched when one needs it: those that kept an older list would need the next search sooner."""
     with jax.enable_x64(True):
         rng = np.random.default_rng(6)
         x = rng.random((3, 12, 3)) * 2
@@ -280,11 +281,14 @@ def test_items_of_a_batch_are_built_anew_on_their_own():
         program = jax.make_jaxpr(update)(neighbors, moved)
         assert "cond[" in str(program)  # and not a select, which would search at each step
         updated = jax.jit(update)(neighbors, moved)
-        assert updated.rebuilds.tolist() == [0, 1, 0]
+        assert updated.rebuilds.tolist() == [1, 1, 1]
         graphs = jax.vmap(lambda neighbors: neighbors.edges())(updated)
         for item in range(3):
             graph = jax.tree.map(lambda array, item=item: np.asarray(array[item]), graphs)
             assert_edges(graph, moved[item], cell=cell)
+        # Less than half the skin from the new start, and more from the first one.
+        assert jax.jit(update)(neighbors, moved + 0.1).rebuilds.tolist() == [1, 1, 1]
+        assert jax.jit(update)(updated, moved + 0.1).rebuilds.tolist() == [1, 1, 1]
 
 
 @pytest.mark.thorough
@@ -494,17 +498,6 @@ def test_candidates_are_all_pairs_of_the_last_build():
     by_edges = jax.grad(sum_of_squares)(moved.positions, NeighborList.edges)
     by_candidates = jax.grad(sum_of_squares)(moved.positions, NeighborList.candidates)
     np.testing.assert_allclose(by_candidates, by_edges, rtol=1e-12, atol=1e-12)
-
-
-def test_points_on_several_devices_are_refused():
-    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("points",))
-    if mesh.size < 2:
-        pytest.skip("one device")
-    x = jax.device_put(np.zeros((4, 2)), jax.sharding.NamedSharding(mesh, jax.P("points")))
-    with pytest.raises(TypeError, match="bring them to one"):
-        NeighborList(x, 1.0)
-    with pytest.raises(ValueError, match="bring it to one"):
-        NeighborList(np.zeros((4, 2)), 1.0).update(x)
 
 
 @pytest.mark.daily

@@ -8,5 +8,5 @@ The points are first dealt out so that each device holds those of one box (`_par
 ordinary tree over them (`_forest`), and knows the boxes of all (`_space`). A query visits the devices whose
 boxes it can reach, the nearest first, one a round (`_rounds`). What it asks there, and makes of the answers,
 are the searches of `_nearest_on_mesh`, `_within` and `_clusters`. Lines of arrays travel by `_exchange`,
-those that belong to rows of the data by `_by_row`.
+those that belong to rows of the data by `_by_row`. `_moving` is what NeighborList calls.
 """

@@ -53,8 +53,10 @@ class MeshSearcher(ConcreteSearcher):
         with _context((data, count), data.dtype, rows_dtype):
             points = without_slopes(data)
             # Its own program, in front of the build: the answer is there while the trees are built.
-            is_checked = count is None and not is_traced(data)
-            all_finite = _programs.are_finite(data, layout=layout) if is_checked else True
+            all_finite = True
+            if count is None and not is_traced(data):
+                on_gpus = next(iter(data.devices())).platform == "gpu"
+                all_finite = _programs.are_finite(data, layout=layout, in_host_memory=on_gpus)
             return _programs.build_forest(points, count, layout=layout, rows_dtype=rows_dtype), all_finite
 
     # --- the nearest -----------------------------------------------------------------------------------

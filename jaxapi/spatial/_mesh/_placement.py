@@ -4,13 +4,13 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from ..._core._constants import constant_on
 from ..._core._programs import is_traced
-from ._layout import MeshLayout, names_of_rows
+from ._layout import MeshLayout, names_of_rows, place_points
 
-__all__ = ["PlacedQueries", "placed"]
+__all__ = ["PlacedQueries", "placed", "placed_as_points"]
 
 
 class PlacedQueries(NamedTuple):
@@ -47,6 +47,13 @@ def placed(layout: MeshLayout, traced: bool, x, other=None) -> PlacedQueries:
     return PlacedQueries(_put(x, layout, spread), other, spread, result_sharding)
 
 
+def placed_as_points(x, layout: MeshLayout):
+    """Return as many points as the layout's where these lie."""
+    if isinstance(layout.mesh, AbstractMesh):
+        return jax.sharding.reshard(x, layout.sharding)
+    return place_points(x, layout.sharding, None, None)[0]
+
+
 def _put(x, layout: MeshLayout, spread: bool):
     """Return a concrete array as it is to lie, without a call where it lies so already."""
     if isinstance(x, np.ndarray) and x.ndim == 1 and len(x) and x.strides == (0,):
@@ -71,7 +78,7 @@ def _spread_when_traced(x, layout: MeshLayout) -> bool:
 
 
 def _resharded(x, place: NamedSharding):
-    """Return an array with Explicit axes as it is to lie; of others `shard_map` takes care."""
-    if is_traced(x) and AxisType.Explicit in jax.typeof(x).sharding.mesh.axis_types:
-        return jax.sharding.reshard(x, place if x.ndim else place.update(spec=PartitionSpec()))
-    return x
+    """Return an array on Explicit axes as it is to lie; on others `shard_map` takes care."""
+    if x is None or AxisType.Explicit not in place.mesh.axis_types:
+        return x
+    return jax.sharding.reshard(x, place if x.ndim else place.update(spec=PartitionSpec()))

@@ -89,16 +89,17 @@ def build_forest(points, count=None, *, layout: MeshLayout, rows_dtype):
     return layout.run(local, (layout.rows, SAME), layout.rows, points, count)
 
 
-@partial(jax.jit, static_argnames="layout")
-def are_finite(points, *, layout: MeshLayout):
-    """Return whether all points (rows, m) that count by layout are finite, in memory of the host."""
+@partial(jax.jit, static_argnames=("layout", "in_host_memory"))
+def are_finite(points, *, layout: MeshLayout, in_host_memory: bool):
+    """Return whether all points (rows, m) that count by layout are finite."""
 
     def local(points):
         rows = layout.own_rows(len(points), index_dtype(layout.n))
         is_wrong = (rows < layout.n) & ~jnp.isfinite(points).all(axis=1)
         return layout.axes.max(is_wrong.any().astype(jnp.int32)) == 0
 
-    return jax.device_put(layout.run(local, (layout.rows,), SAME, points), jax.memory.Space.Host)
+    all_finite = layout.run(local, (layout.rows,), SAME, points)
+    return jax.device_put(all_finite, jax.memory.Space.Host) if in_host_memory else all_finite
 
 
 @partial(jax.jit, static_argnames="layout")
