@@ -4,6 +4,8 @@ Lennard-Jones liquids in a cube and in a sheared cell, in float32. A step update
 on each atom over its candidates within the cutoff. It is timed where the list is kept, and where it is built
 anew. Columns:
 
+- `first list`: to make the first `NeighborList` of a number of atoms, with all that it compiles, in ms;
+  `next list`: of seven atoms less; `list`: once more;
 - `update`, `step`: `NeighborList` where it is kept; `update, anew`, `step, anew`: where it is built;
 - `graph`, `graph step`: `KDTree(points, cell=cell).radius_graph(r, max_edges=)` in each step;
 - `jax-md ...`: the same of jax-md's sparse list, in the cube.
@@ -15,6 +17,7 @@ Run
 
 import argparse
 import importlib.util
+import time
 
 import jax
 import jax.numpy as jnp
@@ -50,8 +53,24 @@ def milliseconds(program, *inputs):
     return round(1e-3 * median_us(lambda: program(*inputs)), 4)
 
 
+def list_times(positions, cell):
+    """Return the times of a first list, of another number of atoms, and of a list that compiles nothing."""
+
+    def made(positions):
+        return NeighborList(positions, CUTOFF, SKIN, cell=cell).needed
+
+    fewer_positions = positions[:-7]
+    times = {}
+    for name, of_these in (("first list", positions), ("next list", fewer_positions)):
+        begin = time.perf_counter()
+        made(of_these).block_until_ready()
+        times[name] = round(1e3 * (time.perf_counter() - begin), 1)
+    return times | {"list": milliseconds(made, positions)}
+
+
 def ours(positions, cell):
     """Return the times of a list that is kept and built anew, and of a graph in each step."""
+    times_of_lists = list_times(positions, cell)
     neighbors = NeighborList(positions, CUTOFF, SKIN, cell=cell)
     most = int(ROOM * int(neighbors.edges().count))
     far = positions + SKIN
@@ -82,6 +101,7 @@ def ours(positions, cell):
     return {
         "edges": int(neighbors.edges().count),
         "needed": int(neighbors.needed),
+        **times_of_lists,
         "update": milliseconds(update, neighbors, positions),
         "edges of a list": milliseconds(jax.jit(lambda neighbors: neighbors.edges()), neighbors),
         "step": milliseconds(step, neighbors, positions),

@@ -5,7 +5,7 @@ how a tree becomes a pytree or a pickle. What it holds is a `Cloud`, by which `_
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import GenericAlias
 from typing import Any, Literal, TypeAlias, overload
@@ -1040,6 +1040,12 @@ class KDTree:
             return known
         searcher = searcher_for(self._cloud, Request(True, search, self._cloud.row_count))
         return searcher.fixed_edges(r, search, relation, size)
+
+    def _radius_graph_with_room(self, r, room: Callable[[int], int]):
+        """Return the radius graph of concrete points, filled up to the length `room(count)`."""
+        search = self._cloud.search(2.0, self._cloud.points.dtype)
+        r = _tree_arguments.one_radius(r, search.dtype)
+        return concrete_searcher_for(self._cloud, search).edges_with_room(r, search, Relation.OTHER, room)
 
     def _graph_of_known_values(self, r, p, relation: Relation):
         """Return the radius graph, without derivatives, of arrays that `jax.grad` traces outside of jit."""

@@ -41,7 +41,7 @@ __all__ = ["NeighborList"]
 
 FLOAT64 = np.dtype(np.float64)
 MOST_TURNS = 2.0**20  # of a point around the cell, since the last build
-PAIRS_AT_FIRST = 1 << 12  # that there is room for before their number is known
+PAIRS_AT_FIRST = 1 << 12  # that there is room for before their number is known, on several devices
 EDGE_BYTES = 20  # of two rows and three numbers of a shift
 
 
@@ -613,18 +613,18 @@ def _reach(settings: _Settings, dtype) -> float:
 
 
 def _built(points: _Points, settings: _Settings, max_edges: int | None) -> _Build:
-    """Return what is found at these points; where they are concrete, with room for all of it.
-
-    Where nobody says how many pairs there are, some are searched for before their number is known.
-    """
+    """Return what is found at these points; where they are concrete, with room for all of it."""
     points = without_slopes(points)
     layout = settings.layout_of(points)
     tree = _tree_of(points, settings, layout)
     reach = _reach(settings, points.positions.dtype)
     find = _found if layout is None else partial(_found_on_a_mesh, layout=layout)
-    pairs, needed = find(tree, reach, max_edges or PAIRS_AT_FIRST)
-    if not is_traced(needed) and (max_edges is None or int(needed) > max_edges):
-        pairs, needed = find(tree, reach, _room_for(int(needed)))
+    if max_edges is None and layout is None:
+        pairs, needed = _all_found(tree, reach)
+    else:
+        pairs, needed = find(tree, reach, max_edges or PAIRS_AT_FIRST)
+        if not is_traced(needed) and (max_edges is None or int(needed) > max_edges):
+            pairs, needed = find(tree, reach, _room_for(int(needed)))
     with eagerly_unless_traced(needed):
         # Each array is one of its own, so that a program may be given the memory of the whole list.
         start = jax.tree.map(jnp.copy, points)
@@ -643,9 +643,18 @@ def _tree_of(points: _Points, settings: _Settings, layout: MeshLayout | None) ->
     )
 
 
+def _all_found(tree: KDTree, reach: float) -> tuple[_Pairs, Array]:
+    """Return all pairs of concrete points, and their number."""
+    return _pairs_of(tree, tree._radius_graph_with_room(reach, _room_for))
+
+
 def _found(tree: KDTree, reach: float, max_edges: int) -> tuple[_Pairs, Array]:
     """Return the pairs that there is room for, and for how many it is needed."""
-    graph: Any = tree.radius_graph(reach, max_edges=max_edges)
+    return _pairs_of(tree, tree.radius_graph(reach, max_edges=max_edges))
+
+
+def _pairs_of(tree: KDTree, graph) -> tuple[_Pairs, Array]:
+    """Return the edges of a graph as pairs, and their true number."""
     shifts = None if tree.cell is None else graph.shifts
     return _Pairs(graph.receivers, graph.senders, shifts, graph.count), graph.count
 

@@ -1,7 +1,7 @@
 """What `KDTree` asks of a searcher, and what those of points in one place have in common: derivatives."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import jax
@@ -38,6 +38,8 @@ __all__ = [
     "boxsize_of",
     "pairs_of",
 ]
+
+EDGES_AT_FIRST = 1 << 12  # that are searched for before their number is known
 
 Graph: TypeAlias = NeighborGraph | PeriodicNeighborGraph
 AtMost: TypeAlias = FixedNeighbors | PeriodicFixedNeighbors
@@ -111,6 +113,14 @@ class ConcreteSearcher(Searcher):
     @abstractmethod
     def edges(self, r, search: Search, relation: Relation) -> Graph:
         """Return all edges of points within a radius."""
+
+    def edges_with_room(self, r, search: Search, relation: Relation, room: Callable[[int], int]) -> Graph:
+        """Return all edges of points within a radius, in arrays for `room(count)` of them.
+
+        Here some are searched for before their number is known.
+        """
+        graph = self.fixed_edges(r, search, relation, EDGES_AT_FIRST)
+        return self.fixed_edges(r, search, relation, room(int(graph.count)))
 
     @abstractmethod
     def pairs(self, r, search: Search, output_type: str) -> set[tuple[int, int]] | Array | PeriodicPairs:

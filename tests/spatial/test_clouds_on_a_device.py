@@ -1,4 +1,6 @@
-"""Clouds that lie on a device: their ids stay there, and new numbers of points compile nothing."""
+"""Clouds and cells on a device: ids stay there, and new numbers of points compile nothing."""
+
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +54,66 @@ def test_graphs_of_clouds_compile_nothing_for_new_numbers_of_points():
         assert set(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True)) == edges
         assert int(graph.count) == len(edges)
         assert tree.query_pairs(0.3) == {edge for edge in edges if edge[0] < edge[1]}
+
+
+@pytest.mark.thorough
+def test_nearest_of_clouds_compile_nothing_for_new_numbers_of_points():
+    found = []
+
+    def search(points, ids):
+        tree = KDTree(points, batch=ids, engine="lax")
+        return tree.kneighbors(3), tree.knn_graph(3)
+
+    search(*cloud(70))
+    with no_compilation():
+        for n in (71, 97, 128):
+            found.append((*cloud(n), *search(*cloud(n))))
+    for points, ids, (nearest_distances, nearest_rows), graph in found:
+        distances = np.linalg.norm(points[:, None].astype(float) - points, axis=2)
+        distances[(ids[:, None] != ids) | np.eye(len(ids), dtype=bool)] = np.inf
+        np.testing.assert_array_equal(nearest_rows, np.argsort(distances, axis=1)[:, :3])
+        np.testing.assert_allclose(nearest_distances, np.sort(distances, axis=1)[:, :3], rtol=1e-6)
+        np.testing.assert_array_equal(graph.senders, np.ravel(nearest_rows))
+        np.testing.assert_array_equal(graph.receivers, np.repeat(np.arange(len(ids)), 3))
+        assert int(graph.count) == len(graph.senders) == 3 * len(ids)
+
+
+def edges_in_cell(points, cell, radius):
+    """Return the edges (receiver, sender, *shift), looking at all images in the 27 cells around."""
+    edges = set()
+    for shift in itertools.product((-1, 0, 1), repeat=3):
+        vectors = points[None] + np.array(shift) @ cell - points[:, None]
+        for i, j in np.argwhere(np.linalg.norm(vectors, axis=2) <= radius).tolist():
+            if i != j or any(shift):
+                edges.add((i, j, *shift))
+    return edges
+
+
+@pytest.mark.thorough
+def test_graphs_in_a_cell_compile_nothing_for_new_numbers_of_points():
+    """Nor for another cell or radius. Rows that fill points up, which are nan, are no results."""
+    cell = np.array([[1.0, 0.0, 0.0], [0.2, 1.1, 0.0], [-0.1, 0.3, 0.9]], np.float32)
+    found = []
+
+    def search(n, cell, radius):
+        points, _ = cloud(n)
+        tree = KDTree(points, cell=cell, engine="lax")
+        graph = tree.radius_graph(radius)
+        return tree, graph, tree.radius_graph(radius, max_edges=1024)
+
+    with jax.debug_nans(True):
+        search(70, cell, 0.25)
+        with no_compilation():
+            for n, scale, radius in ((71, 1, 0.25), (97, 1, 0.2), (128, 1.1, 0.23)):
+                scaled_cell = np.float32(scale) * cell
+                found.append((n, scaled_cell, radius, *search(n, scaled_cell, radius)))
+    for n, cell_of_points, radius, tree, graph, fixed in found:
+        edges = edges_in_cell(np.asarray(tree.data, np.float64), np.float64(cell_of_points), radius)
+        rows = np.stack([graph.receivers, graph.senders], axis=1)
+        assert set(map(tuple, np.concatenate([rows, graph.shifts], axis=1).tolist())) == edges
+        assert len(rows) == int(graph.count) == int(fixed.count) == len(edges)
+        assert np.array_equal(fixed.senders, np.pad(graph.senders, (0, 1024 - len(edges)), constant_values=n))
+        assert np.array_equal(fixed.shifts[fixed.mask], graph.shifts)
 
 
 @pytest.mark.usefixtures("on_a_device")

@@ -109,18 +109,20 @@ class WrappedQueries(NamedTuple):
 
     def of(self, index) -> "WrappedQueries":
         """Return some of the queries: an index is numbers or a mask."""
-        return WrappedQueries(
-            self.given[index],
-            None if self.ids is None else self.ids[index],
-            self.inside[index],
-            self.turns[index],
-            self.fractions[index],
-            self.across[index],
-            self.is_finite[index],
-            self.inside_length[index],
-            self.is_far[index],
-            self.rounding[index],
-            self.lattice.of_clouds(index),
+        *arrays, lattice = self
+        chosen = [None if array is None else array[index] for array in arrays]
+        return WrappedQueries._make([*chosen, lattice.of_clouds(index)])
+
+    def to_measure(self) -> "WrappedQueries":
+        """Return what distances are measured by, and nothing of where to search."""
+        return self._replace(
+            inside=None,
+            fractions=None,
+            across=None,
+            is_finite=None,
+            inside_length=None,
+            is_far=None,
+            rounding=None,
         )
 
 

@@ -7,6 +7,7 @@ not periodic play no part.
 
 import functools
 import itertools
+import operator
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -182,64 +183,76 @@ def _reduced(vectors, xp):
 
     Multiples of the other vectors are taken off each one, and, in three dimensions, sums of two others, as
     long as one becomes shorter. Searches are right for every combination, and fast for short vectors.
+
+    A turn looks at all such moves at once and makes the next one that helps, in the order of the moves: XLA
+    makes a few kernels of that, where it makes some of each move that is written out. Most cells are short.
     """
+    m = vectors.shape[-1]
     count = vectors.shape[-2]
     identity = xp.broadcast_to(xp.eye(count, dtype=np.float64), (*vectors.shape[:-2], count, count))
     if count < 2:
         return identity
+    moves = _moves(count)
+    move_count = len(moves.row)
+    numbers = np.arange(move_count)
 
-    def sweep(state):
-        vectors, combination, _ = state
-        rows = [_Row(vectors[..., i, :], combination[..., i, :]) for i in range(count)]
-        changed = xp.zeros((), bool)
-        for i, j in itertools.permutations(range(count), 2):
-            multiple = xp.round(_dot(rows[i].vector, rows[j].vector) / _dot(rows[j].vector, rows[j].vector))
-            shorter, is_shorter = rows[i].if_shorter(rows[i].minus(multiple, rows[j]), xp)
-            rows[i] = shorter
-            changed = changed | is_shorter
-        for i in range(count):
-            pairs = itertools.combinations([j for j in range(count) if j != i], 2)
-            for (j, k), sign_j, sign_k in itertools.product(pairs, (1.0, -1.0), (1.0, -1.0)):
-                multiple_j = xp.full(vectors.shape[:-2], sign_j)
-                multiple_k = xp.full(vectors.shape[:-2], sign_k)
-                sum_of_three = rows[i].minus(multiple_j, rows[j]).minus(multiple_k, rows[k])
-                shorter, is_shorter = rows[i].if_shorter(sum_of_three, xp)
-                rows[i] = shorter
-                changed = changed | is_shorter
-        vectors = xp.stack([row.vector for row in rows], axis=-2)
-        combination = xp.stack([row.combination for row in rows], axis=-2)
-        return vectors, combination, changed
+    def turn(state):
+        rows, first, _ = state
+        changed = rows[..., moves.row, :]
+        other = rows[..., moves.other, :]
+        third = rows[..., moves.third, :]
+        length = _dot(changed, changed, m)
+        nearest = xp.round(_dot(changed, other, m) / _dot(other, other, m))
+        multiple = xp.where(moves.is_sum, moves.sign_of_other, nearest)
+        shorter = changed - multiple[..., None] * other
+        shorter = xp.where(moves.is_sum[:, None], shorter - moves.sign_of_third[:, None] * third, shorter)
+        is_shorter = _dot(shorter, shorter, m) < SHORTER * length
+        turns_away = (numbers - first[..., None]) % move_count
+        fewest = xp.where(is_shorter, turns_away, move_count).min(axis=-1)
+        helps = fewest < move_count
+        move = (first + fewest) % move_count
+        row = xp.take_along_axis(shorter, move[..., None, None], axis=-2)
+        is_row = np.arange(count) == xp.asarray(moves.row)[move][..., None]
+        is_changed = (is_row & helps[..., None])[..., None]
+        return xp.where(is_changed, row, rows), move + 1, helps.any()
 
-    state = vectors, identity, xp.ones((), bool)
+    # Behind each vector is which combination of the given ones it is.
+    rows = xp.concatenate([vectors, identity], axis=-1)
+    first = xp.zeros(vectors.shape[:-2], numbers.dtype)
+    state = rows, first, xp.ones((), bool)
     if xp is jnp:
-        return lax.while_loop(lambda state: state[2], sweep, state)[1]
-    while state[2]:
-        state = sweep(state)
-    return state[1]
+        state = lax.while_loop(lambda state: state[2], turn, state)
+    else:
+        while state[2]:
+            state = turn(state)
+    return state[0][..., m:]
 
 
-class _Row(NamedTuple):
-    """A vector, and which combination of the given ones it is."""
+class _Moves(NamedTuple):
+    """What may make a vector shorter, in the order in which it is tried; each array has one of each move."""
 
-    vector: Any  # (..., m)
-    combination: Any  # (..., P)
-
-    def minus(self, multiple, other: "_Row") -> "_Row":
-        """Return the vector less a multiple of another one."""
-        multiple = multiple[..., None]
-        return _Row(self.vector - multiple * other.vector, self.combination - multiple * other.combination)
-
-    def if_shorter(self, other: "_Row", xp):
-        """Return the other vector where it is shorter, and whether it is anywhere."""
-        is_shorter = _dot(other.vector, other.vector) < SHORTER * _dot(self.vector, self.vector)
-        mask = is_shorter[..., None]
-        vector = xp.where(mask, other.vector, self.vector)
-        combination = xp.where(mask, other.combination, self.combination)
-        return _Row(vector, combination), is_shorter.any()
+    row: np.ndarray  # the vector that changes
+    other: np.ndarray  # of which a multiple is taken off it: the nearest whole one
+    third: np.ndarray
+    is_sum: np.ndarray  # or the sum of both others, with these signs
+    sign_of_other: np.ndarray
+    sign_of_third: np.ndarray
 
 
-def _dot(x, y):
-    return (x * y).sum(axis=-1)
+def _moves(count: int) -> _Moves:
+    """Return the moves of so many vectors."""
+    moves = [(i, j, j, False, 1.0, 1.0) for i, j in itertools.permutations(range(count), 2)]
+    for i in range(count):
+        others = [j for j in range(count) if j != i]
+        for j, k in itertools.combinations(others, 2):
+            signs = itertools.product((1.0, -1.0), repeat=2)
+            moves += [(i, j, k, True, sign_j, sign_k) for sign_j, sign_k in signs]
+    return _Moves(*map(np.array, zip(*moves, strict=True)))
+
+
+def _dot(x, y, m: int):
+    """Return the products of vectors (..., m or more), of their first m coordinates."""
+    return functools.reduce(operator.add, [x[..., axis] * y[..., axis] for axis in range(m)])
 
 
 def _inverted(matrix, xp):

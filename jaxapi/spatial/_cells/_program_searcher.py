@@ -19,6 +19,7 @@ from .._results import NearestNeighbors
 from .._scipy._callback import Batch, Result, called_back
 from .._scipy._trees import Options
 from .._search import PairWeights, Queries, Search
+from .._searcher import EDGES_AT_FIRST
 from .._tree._build import padded_size, tree_size
 from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
@@ -33,7 +34,6 @@ from ._slopes import ImageRows, with_image_slopes
 __all__ = ["ProgramImageSearcher"]
 
 NEIGHBORS_AT_ONCE = 1 << 22  # that are searched for at once, with room for the most of each query
-EDGES_AT_FIRST = 1 << 12  # that are searched for before their number is known
 INT32 = np.dtype(np.int32)
 
 
@@ -165,6 +165,9 @@ class ProgramImageSearcher(ImageSearcher):
     # --- the nearest ------------------------------------------------------------------------------------
 
     def _nearest(self, queries: ImageQueries | None, k: int, bound, search: Search) -> NearestNeighbors:
+        is_traced_search = any_traced(*self.points, bound)
+        if self.engine is not None and queries is None and not is_traced_search and np.ndim(bound) == 0:
+            return self._nearest_of_points(self.engine, k, bound, search)
         x = self.points.data if queries is None else queries.x
         shape = len(x), k
         results = [
@@ -184,6 +187,19 @@ class ProgramImageSearcher(ImageSearcher):
             host, _device.nearest, results, inputs, search=tree_search, k=k
         )
         return NearestNeighbors(self._sloped(distances, queries, rows, shifts, search), rows, shifts)
+
+    def _nearest_of_points(self, engine: Engine, k: int, bound, search: Search) -> NearestNeighbors:
+        """Return what `_nearest` does of concrete points; both are filled up, as in `_edges_by`."""
+        self._check_points()
+        data = self.points.data
+        with eagerly(), x64_for(data.dtype, search.dtype), jax.debug_nans(False):
+            points = self._padded_points(engine)
+            bound = constant_on(float(bound), search.dtype, data.sharding)
+            tree_search = self._tree_search(search)
+            options: dict[str, Any] = {"periodic": self.periodic, "search": tree_search}
+            found = _device.nearest_of_points(points, bound, k=k, dtype=search.dtype, **options)
+            rows, shifts, distances = found
+            return NearestNeighbors(distances, rows, shifts)
 
     # --- within a radius --------------------------------------------------------------------------------
 
@@ -244,35 +260,60 @@ class ProgramImageSearcher(ImageSearcher):
     # --- among the points -------------------------------------------------------------------------------
 
     def _all_edges(self, r, search: Search, relation: Relation) -> tuple:
-        if self.engine is not None and _device.are_plain_clouds(self.points):
-            return self._all_edges_of_clouds(self.engine, r, search, relation)
-        *edges, count = self._fixed_edges(r, search, relation, EDGES_AT_FIRST)
-        edge_count = int(count)
-        if edge_count > EDGES_AT_FIRST:
-            *edges, count = self._fixed_edges(r, search, relation, padded_size(edge_count))
+        if self.engine is None:
+            *edges, count = self._fixed_edges(r, search, relation, EDGES_AT_FIRST)
+            total = int(count)
+            if total > EDGES_AT_FIRST:
+                *edges, count = self._fixed_edges(r, search, relation, padded_size(total))
+        else:
+            *edges, count, total = self._edges_by(self.engine, r, search, relation, padded_size)
+        receivers, senders, shifts, distances = edges
         with eagerly():
-            return *first_rows(edge_count, *edges), count
+            receivers, senders, distances = first_rows(total, receivers, senders, distances)
+            if self.has_shifts:
+                (shifts,) = first_rows(total, shifts)
+        return receivers, senders, shifts, distances, count
 
-    def _all_edges_of_clouds(self, engine: Engine, r, search: Search, relation: Relation) -> tuple:
-        """Return what `_all_edges` does, of clouds without a cell: their tree is built once."""
-        data, n, _, ids = self.points
+    def _edges_by(
+        self, engine: Engine, r, search: Search, relation: Relation, room: Callable[[int], int]
+    ) -> tuple:
+        """Return all edges of concrete points in arrays for `room(count)`, their count, and it as a number.
+
+        The tree is built once. Its points are filled up, so that most numbers of points share programs.
+        """
+        data = self.points.data
+        with eagerly(), x64_for(data.dtype), jax.debug_nans(False):
+            points = self._padded_points(engine)
+            radius = constant_on(float(r), search.dtype, data.sharding)
+            tree_search = self._tree_search(search)
+            options: dict[str, Any] = {"periodic": self.periodic, "search": tree_search}
+            options |= {"relation": relation, "dtype": search.dtype, "room": room}
+            return _device.all_edges(points, radius, **options)
+
+    def _padded_points(self, engine: Engine) -> ImagePoints:
+        """Return concrete points as inputs of the engine, with as many rows as their tree has."""
+        data, n, cell, ids = self.points
         sharding = data.sharding
-        with eagerly(), x64_for(data.dtype):
-            row_count = tree_size(len(data), self._m + 1)  # with the axis by which clouds are apart
-            points = ImagePoints(
-                engine.as_input(data, row_count, sharding),
-                constant_on(int(n), INT32, sharding),
-                None,
-                engine.as_input(ids, row_count, sharding),
-            )
-            radius = constant_on(float(r), search.dtype, sharding)
-            *edges, count, total = _device.all_edges_of_clouds(
-                points, radius, search=self._tree_search(search), relation=relation, dtype=search.dtype
-            )
-            receivers, senders, distances = first_rows(total, *edges)
-            return receivers, senders, None, distances, count
+        axis_count = self._m if ids is None else self._m + 1  # clouds are apart by an axis of their own
+        row_count = tree_size(len(data), axis_count)
+        return ImagePoints(
+            engine.as_input(data, row_count, sharding),
+            constant_on(int(n), INT32, sharding),
+            cell,
+            None if ids is None else engine.as_input(ids, row_count, sharding),
+        )
+
+    def edges_with_room(self, r, search: Search, relation: Relation, room: Callable[[int], int]):
+        if self.engine is None:
+            return super().edges_with_room(r, search, relation, room)
+        self._check_radius(r)
+        *edges, _ = self._edges_by(self.engine, r, search, relation, room)
+        return self._graph(*edges)
 
     def _fixed_edges(self, r, search: Search, relation: Relation, size: int) -> tuple:
+        if self.engine is not None and not any_traced(*self.points, r):
+            *edges, _ = self._edges_by(self.engine, r, search, relation, lambda _: size)
+            return tuple(edges)
         rows = Result((size,), search.index_dtype)
         results = [
             rows,

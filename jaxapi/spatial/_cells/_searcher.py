@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core._dtypes import x64_for
+from ..._core._lengths import first_rows
 from ..._core._programs import any_traced, compiled, eagerly_unless_traced, is_traced
 from .._answers import Columns
 from .._arrays import RECORD, check_finite, is_on_host, placed_like
@@ -56,7 +57,7 @@ class ImageSearcher(ConcreteSearcher):
 
     @abstractmethod
     def _nearest(self, queries: ImageQueries | None, k: int, bound, search: Search) -> NearestNeighbors:
-        """Return the `k` nearest images of queries (q, m)."""
+        """Return the `k` nearest images of queries (q, m); of the points there may be rows behind theirs."""
 
     @abstractmethod
     def _fixed(self, queries: ImageQueries, r, search: Search, max_neighbors: int) -> tuple:
@@ -102,6 +103,12 @@ class ImageSearcher(ConcreteSearcher):
             return NearestNeighbors(distances.reshape(shape), rows.reshape(shape), shifts)
 
     def kneighbors(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
+        neighbors = self._others(columns, bound, search)
+        with eagerly_unless_traced(*neighbors):
+            return NearestNeighbors(*first_rows(len(self.data), *neighbors))
+
+    def _others(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
+        """Return what `_nearest` does of the points, without each point itself."""
         neighbors = self._nearest(None, columns.k, bound, search)
         with eagerly_unless_traced(*neighbors), _x64_for(neighbors):
             return _without_itself(neighbors)
@@ -110,10 +117,12 @@ class ImageSearcher(ConcreteSearcher):
         if loop:
             neighbors = self._nearest(None, columns.k, np.inf, search)
         else:
-            neighbors = self.kneighbors(columns, np.inf, search)
+            neighbors = self._others(columns, np.inf, search)
+        edge_count = len(self.data) * neighbors.rows.shape[1]
         with eagerly_unless_traced(self.points.n, *neighbors), _x64_for(neighbors):
             n = jnp.asarray(self.points.n, neighbors.rows.dtype)
-            senders, receivers, distances, count, shifts = _edges_of(neighbors, n)
+            *edges, count = _edges_of(neighbors, n)
+            receivers, senders, shifts, distances = first_rows(edge_count, *edges)
         return self._graph(receivers, senders, shifts, distances, count)
 
     # --- within a radius --------------------------------------------------------------------------------
@@ -325,11 +334,11 @@ def _without_itself(neighbors: NearestNeighbors) -> NearestNeighbors:
 
 @compiled
 def _edges_of(neighbors: NearestNeighbors, n):
-    """Return senders, receivers, distances, the number and the shifts of the edges from neighbors."""
+    """Return receivers, senders, shifts, distances and the number of the edges from neighbors."""
     senders = neighbors.rows
     receivers = jnp.arange(senders.shape[0], dtype=senders.dtype)[:, None]
     is_edge = (senders < n) & (receivers < n)
     receivers = jnp.where(is_edge, receivers, n)
     count = jnp.sum(is_edge, dtype=senders.dtype)
     shifts = neighbors.shifts.reshape(-1, neighbors.shifts.shape[-1])
-    return senders.reshape(-1), receivers.reshape(-1), neighbors.distances.reshape(-1), count, shifts
+    return receivers.reshape(-1), senders.reshape(-1), shifts, neighbors.distances.reshape(-1), count

@@ -11,22 +11,20 @@ for queries (`_within`, `_nearest_images`) and for pairs of two clouds (`_two_po
 as queries, on which `_edges` and `_clusters` rest. `_clouds` is what these two do without a cell.
 """
 
-from ._clouds import all_edges as all_edges_of_clouds
-from ._clouds import serves as are_plain_clouds
 from ._clusters import components, dbscan
-from ._edges import edges
-from ._nearest_images import nearest
+from ._edges import all_edges, edges
+from ._nearest_images import nearest, nearest_of_points
 from ._two_point import two_point
 from ._within import counts, fixed
 
 __all__ = [
-    "all_edges_of_clouds",
-    "are_plain_clouds",
+    "all_edges",
     "components",
     "counts",
     "dbscan",
     "edges",
     "fixed",
     "nearest",
+    "nearest_of_points",
     "two_point",
 ]

@@ -4,6 +4,7 @@ Points have no other images then, and lie in the tree as they were given. Its cl
 other than any radius that is searched, so that plain searches of the tree keep to them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,7 +17,6 @@ from ... import _tree_programs
 from ..._clusters import _device as clusterings
 from ..._every_pair import longest_within
 from ..._search import Search
-from ..._tree._build import padded_size
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Relation
 from ..._tree_programs import CountedPoints
@@ -40,17 +40,25 @@ def edges(images: Images, radius, search: Search, relation: Relation, size: int)
     return _tree_programs.fixed_edges(*inputs, search=search, relation=relation, size=size)
 
 
-def all_edges(points: ImagePoints, radius, *, search: Search, relation: Relation, dtype) -> tuple:
+def all_edges(
+    points: ImagePoints,
+    radius,
+    *,
+    search: Search,
+    relation: Relation,
+    dtype,
+    room: Callable[[int], int],
+) -> tuple:
     """Return receivers, senders, distances of all edges, how many there are, and the same as a number.
 
-    For concrete points, whose rows and ids are inputs of the engine. The arrays are longer than the number,
-    so that their programs serve others; distances are of `dtype`. Of LATER the lower row is first.
+    For concrete points, whose rows and ids are inputs of the engine. The arrays have room for `room(count)`
+    edges; distances are of `dtype`. Of LATER the lower row is first.
     """
     with x64_on():
         count_edges = last_in_host_memory(_counted_edges, points.n, "search", "relation")
         counted, totals = count_edges(points, radius, search=search, relation=relation)
         counted, total = _tree_programs.with_ends_known(counted, totals)
-    static = {"search": search, "relation": relation, "size": padded_size(total), "dtype": dtype}
+    static = {"search": search, "relation": relation, "size": room(total), "dtype": dtype}
     return *_filled_edges(counted, **static), total
 
 

@@ -1,11 +1,18 @@
-"""The edges between points and images within a radius."""
+"""The edges between points and images within a radius: counted, and then filled into arrays.
 
-from typing import NamedTuple
+Of traced points one program does both. Of concrete ones two do, with the number of edges read in between:
+XLA compiles each part once, whatever the number is.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ...._core._devices import last_in_host_memory
+from ...._core._dtypes import x64_on
 from ...._core._typing import Array
 from ..._search import Search
 from ..._tree._metric import TreeMetric
@@ -14,11 +21,11 @@ from .._lattice import first_number
 from .._points import ImagePoints
 from . import _clouds
 from ._image_search import ImageNeighbors
-from ._images import cell_shifts, images_of, in_float64, measured_distances, where_active
+from ._images import Images, cell_shifts, images_of, in_float64, measured_distances, where_active
 from ._places import Places, over_places, places_at_once
 from ._slots import SlotQueries, slot_queries_of
 
-__all__ = ["edges"]
+__all__ = ["all_edges", "edges"]
 
 
 @in_float64("periodic", "search", "relation", "size")
@@ -34,18 +41,131 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
         if relation is Relation.LATER:
             receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
         return receivers, senders, shifts, distances, count
+    return _filled(_counted(images, radius, search, relation), search, relation, size)
+
+
+def all_edges(
+    points: ImagePoints,
+    radius,
+    *,
+    periodic,
+    search: Search,
+    relation: Relation,
+    dtype,
+    room: Callable[[int], int],
+) -> tuple:
+    """Return what `edges` does of all edges, in arrays for `room(count)` of them, and the count as a number.
+
+    For concrete points, whose rows and ids are inputs of the engine. Distances are of `dtype`, rows and the
+    count of the dtype of rows.
+    """
+    if _clouds.serves(points):
+        options = {"search": search, "relation": relation, "dtype": dtype}
+        receivers, senders, distances, count, total = _clouds.all_edges(points, radius, room=room, **options)
+        return receivers, senders, None, distances, count, total
+    with x64_on():
+        options = {"periodic": periodic, "search": search, "relation": relation}
+        count_edges = last_in_host_memory(_counted_points, points.n, *options)
+        counted, numbers = count_edges(points, radius, **options)
+        total, came_at_once = np.asarray(numbers).tolist()
+    options |= {"came_at_once": bool(came_at_once), "dtype": dtype}
+    return *_filled_edges(counted, size=room(total), **options), total
+
+
+def _counted_points(points: ImagePoints, radius, *, periodic, search: Search, relation: Relation):
+    """Return points with their edges counted, and their number and whether all places came at once, (2,)."""
+    images = images_of(points.read(search.engine), periodic, search)
+    counted = _counted(images, radius, search, relation)
+    numbers = jnp.stack([counted.ends[-1], counted.came_at_once.astype(np.int32)])
+    return counted._replace(slot_queries=counted.slot_queries.arrays_to_fill()), numbers
+
+
+@in_float64("periodic", "search", "relation", "size", "came_at_once", "dtype")
+def _filled_edges(
+    counted: "_CountedPoints",
+    *,
+    periodic,
+    search: Search,
+    relation: Relation,
+    size: int,
+    came_at_once: bool,
+    dtype,
+):
+    """Return what `edges` does, of the arrays of counted points and in the dtypes of results."""
+    slot_queries = counted.slot_queries.with_static(periodic, search)
+    counted = counted._replace(slot_queries=slot_queries, came_at_once=came_at_once)
+    receivers, senders, shifts, distances, count = _filled(counted, search, relation, size)
+    index_dtype = search.index_dtype
+    receivers = receivers.astype(index_dtype)
+    senders = senders.astype(index_dtype)
+    return receivers, senders, shifts, distances.astype(dtype), count.astype(index_dtype)
+
+
+class _CountedPlaces(NamedTuple):
+    """Places, and how many edges there are from each."""
+
+    places: Places  # (C,)
+    counts: Array  # (C,)
+    has_border: Array  # (C,) whether some are at the radius
+
+    @classmethod
+    def of(cls, slot_queries: SlotQueries, places: Places, relation: Relation) -> "_CountedPlaces":
+        """Return places with their edges counted: of LATER of those alone that are moved to one side."""
+        if relation is Relation.LATER:
+            is_later = first_number(places.shift, jnp) >= 0
+            places = places._replace(is_place=places.is_place & is_later)
+        return cls(places, *slot_queries.counts(places, relation))
+
+    @classmethod
+    def none(cls, slot_queries: SlotQueries) -> "_CountedPlaces":
+        """Return as many that are no places."""
+        count = places_at_once(slot_queries.boxes)
+        no_number = jnp.zeros(count, np.int32)
+        nowhere = jnp.zeros(count, bool)
+        no_shift = jnp.zeros((count, slot_queries.boxes.low.shape[1]), np.float64)
+        return cls(Places(no_number, no_shift, nowhere), no_number, nowhere)
+
+
+class _CountedPoints(NamedTuple):
+    """Points as queries of each other, and how many edges they have."""
+
+    slot_queries: SlotQueries
+    last_places: _CountedPlaces
+    came_at_once: Any  # () whether the last places are all that there are; a bool where that is known
+    first_edges: Array  # (N,) the number of the first edge of each slot
+    ends: Array  # (rows + 1,) the running sums of the edges of rows
+
+
+def _counted(images: Images, radius, search: Search, relation: Relation) -> _CountedPoints:
+    """Return the points with their edges counted."""
     slot_queries = slot_queries_of(images, images.tree, radius, search)
-    edge_search = _EdgeSearch(slot_queries, relation, size)
-    counts = edge_search.counts()
+    boxes = slot_queries.boxes
     tree = slot_queries.tree
     slot_count = tree.points.shape[1]
-    counts_by_row = jnp.zeros(slot_count, np.int32).at[tree.rows].add(counts.of_slots, mode="drop")
-    sums = search.engine.running_sums(counts_by_row)
-    first_edges = sums[jnp.minimum(tree.rows, slot_count)].astype(np.int64)  # of each slot
-    senders, shifts = edge_search.filled(counts, first_edges)
-    n = images.points.n
+
+    def count(places: Places, state):
+        counts, _ = state
+        counted = _CountedPlaces.of(slot_queries, places, relation)
+        return counts.at[places.target].add(counted.counts), counted
+
+    no_counts = jnp.zeros(slot_count, np.int32)
+    none_counted = _CountedPlaces.none(slot_queries)
+    counts, last_places = over_places(boxes, count, (no_counts, none_counted))
+    counts_by_row = jnp.zeros(slot_count, np.int32).at[tree.rows].add(counts, mode="drop")
+    ends = search.engine.running_sums(counts_by_row)
+    first_edges = ends[jnp.minimum(tree.rows, slot_count)].astype(np.int64)
+    came_at_once = boxes.total.sum() <= places_at_once(boxes)
+    return _CountedPoints(slot_queries, last_places, came_at_once, first_edges, ends)
+
+
+def _filled(counted: _CountedPoints, search: Search, relation: Relation, size: int) -> tuple:
+    """Return what `edges` does, of counted points."""
+    senders, shifts = _EdgeSearch(counted, relation, size).filled()
+    images = counted.slot_queries.image_search.images
+    points = images.points
+    n = points.n
     # The receiver of an edge is the number of rows whose edges have ended before it.
-    ended = jnp.zeros(size, np.int32).at[sums[1:]].add(1, mode="drop")
+    ended = jnp.zeros(size, np.int32).at[counted.ends[1:]].add(1, mode="drop")
     receivers = jnp.where(senders < n, jnp.cumsum(ended, dtype=np.int32), n)
     ids = None if points.ids is None else points.ids.at[receivers].get(mode="fill", fill_value=0)
     turns = images.as_queries.turns.at[receivers].get(mode="fill", fill_value=0)
@@ -54,75 +174,50 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     distances = measured_distances(images, x, ids, senders[:, None], shifts[:, None], search.p)[:, 0]
     if relation is Relation.LATER:
         receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
-    return receivers, senders, shifts, distances, sums[-1]
-
-
-class _EdgeCounts(NamedTuple):
-    """How many edges there are."""
-
-    of_slots: Array  # (N,)
-    of_last_places: tuple[Array, Array]  # (C,) of each place, and whether some are at the radius
-    came_at_once: Array  # () whether the last places are all that there are
+    return receivers, senders, shifts, distances, counted.ends[-1]
 
 
 class _EdgeSearch(NamedTuple):
-    """A search for at most `size` edges of points, from all places of the slots of their tree."""
+    """A search for at most `size` edges of counted points, from all places of the slots of their tree."""
 
-    slot_queries: SlotQueries
+    counted: _CountedPoints
     relation: Relation
     size: int
 
-    def counts(self) -> _EdgeCounts:
-        """Return how many edges there are."""
-        boxes = self.slot_queries.boxes
-        at_once = places_at_once(boxes)
-        no_counts = jnp.zeros(len(boxes.low), np.int32)
-        none_counted = jnp.zeros(at_once, np.int32), jnp.zeros(at_once, bool)
-        of_slots, last_counted = over_places(boxes, self._count, (no_counts, none_counted))
-        return _EdgeCounts(of_slots, last_counted, boxes.total.sum() <= at_once)
-
-    def filled(self, counts: _EdgeCounts, first_edges) -> tuple[Array, Array]:
-        """Return senders (size,) and shifts (size, P) of the edges.
-
-        Those of each slot start at `first_edges` (N,).
-        """
-        images = self.slot_queries.image_search.images
-        boxes = self.slot_queries.boxes
+    def filled(self) -> tuple[Array, Array]:
+        """Return senders (size,) and shifts (size, P) of the edges."""
+        counted = self.counted
+        slot_queries = counted.slot_queries
+        images = slot_queries.image_search.images
+        boxes = slot_queries.boxes
         no_shifts = jnp.zeros((self.size, images.in_cell.lattice.vector_count), np.int32)
         none_written = jnp.zeros(len(boxes.low), np.int32)
         no_senders = jnp.broadcast_to(images.points.n, (self.size,))
+        nothing = none_written, no_senders, no_shifts
 
         def fill(places: Places, state):
-            return self._fill(self._searched(places), counts, first_edges, state)
+            counted_places = lax.cond(
+                counted.came_at_once,
+                lambda: counted.last_places,
+                lambda: _CountedPlaces.of(slot_queries, places, self.relation),
+            )
+            return self._with_edges_of(counted_places, state)
 
-        _, senders, shifts = over_places(boxes, fill, (none_written, no_senders, no_shifts))
+        # If all places came at once, the last ones are all.
+        if counted.came_at_once is True:
+            _, senders, shifts = self._with_edges_of(counted.last_places, nothing)
+        else:
+            _, senders, shifts = over_places(boxes, fill, nothing)
         return senders, shifts
 
-    def _searched(self, places: Places) -> Places:
-        """Return the places that see their pairs: of LATER those that are moved to one side."""
-        if self.relation is not Relation.LATER:
-            return places
-        return places._replace(is_place=places.is_place & (first_number(places.shift, jnp) >= 0))
-
-    def _count(self, places: Places, state):
-        counts, _ = state
-        counted = self.slot_queries.counts(self._searched(places), self.relation)
-        counts_of_places, _ = counted
-        return counts.at[places.target].add(counts_of_places), counted
-
-    def _fill(self, places: Places, counts: _EdgeCounts, first_edges, state):
-        """Return how many edges of each slot (N,) are written, and senders and shifts with those written."""
-        slot_queries = self.slot_queries
+    def _with_edges_of(self, counted_places: _CountedPlaces, state):
+        """Return how many edges of each slot (N,) are written, and senders and shifts, with these places'."""
+        slot_queries = self.counted.slot_queries
         tree = slot_queries.tree
         search = slot_queries.image_search.search
         written, senders, shifts = state
-        # If all places came at once, what was counted of the last ones is of all.
-        counts_of_places, has_border = lax.cond(
-            counts.came_at_once,
-            lambda: counts.of_last_places,
-            lambda: slot_queries.counts(places, self.relation),
-        )
-        next_edges = first_edges + written.astype(np.int64)
+        places, counts_of_places, has_border = counted_places
+        next_edges = self.counted.first_edges + written.astype(np.int64)
         starts, stops = _edges_of_places(places, counts_of_places, next_edges, self.size)
         outer = places.take_bounds(slot_queries.bounds.outer)
         moved = slot_queries.moved(places, where_active(~has_border, outer), self.relation)

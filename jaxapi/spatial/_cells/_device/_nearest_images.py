@@ -21,7 +21,7 @@ from ._image_search import ImageNeighbors, ImageSearch, tied_reach_of
 from ._images import images_and_queries, in_float64
 from ._places import countable
 
-__all__ = ["nearest"]
+__all__ = ["nearest", "nearest_of_points"]
 
 
 @in_float64("periodic", "search", "k")
@@ -37,6 +37,14 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
         bound = jnp.where(wrapped.is_far & (wrapped.inside_length >= bound), 0.0, bound)
     neighbors = _NearestSearch(ImageSearch(images, wrapped, search), bound, k).found()
     return neighbors.rows, neighbors.shifts, neighbors.distances
+
+
+@in_float64("periodic", "search", "k", "dtype")
+def nearest_of_points(points: ImagePoints, bound, *, periodic, search: Search, k: int, dtype):
+    """Return what `nearest` does of the points, which are inputs of the engine, in the dtypes of results."""
+    points = points.read(search.engine)
+    rows, shifts, distances = nearest(points, None, bound, periodic=periodic, search=search, k=k)
+    return rows.astype(search.index_dtype), shifts, distances.astype(dtype)
 
 
 class _NearestSearch(NamedTuple):

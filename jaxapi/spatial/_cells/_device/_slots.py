@@ -1,7 +1,7 @@
 """The points as queries: the slots of the tree, searched for from many places."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -42,6 +42,29 @@ class SlotQueries(NamedTuple):
     radius: Array  # ()
     bounds: RadiusBounds  # of scaled powers
     boxes: Box  # (N, P)
+
+    def arrays_to_fill(self) -> "SlotQueries":
+        """Return the arrays by which another program fills and measures; `with_static` makes them whole."""
+        images, queries, _ = self.image_search
+        nothing: Any = None
+        in_cell = images.in_cell._replace(
+            xp=nothing,
+            periodic=nothing,
+            as_queries=images.as_queries.to_measure(),
+            extent=nothing,
+            size=nothing,
+            largest=nothing,
+            spacing=nothing,
+        )
+        images = images._replace(in_cell=in_cell, tree=nothing)
+        return self._replace(image_search=ImageSearch(images, queries.to_measure(), nothing))
+
+    def with_static(self, periodic: tuple[bool, ...], search: Search) -> "SlotQueries":
+        """Return such arrays with what is no array."""
+        images, queries, _ = self.image_search
+        in_cell = images.in_cell._replace(xp=jnp, periodic=periodic)
+        images = images._replace(in_cell=in_cell)
+        return self._replace(image_search=ImageSearch(images, queries, search))
 
     def moved(self, places: Places, bound, relation: Relation) -> MovedSlots:
         """Return slots as queries within bounds (C,) from places (C,), with results by the place.
@@ -113,11 +136,9 @@ def slot_queries_of(images: Images, tree: Tree, radius, search: Search) -> SlotQ
     corner = jnp.broadcast_to(images.in_cell.size * cell_count, (1, tree.points.shape[0]))
     tree = with_room_for_powers(tree, search.p, jnp.concatenate([corner, -corner]))
 
-    def bound_of(radii):
-        radii = radii[rows]
-        return where_active(is_point & (radii >= 0), radius_bound(tree, radii, search.p))
-
+    # Both in one: XLA compiles what finds a bound once.
+    radii = jnp.stack(bounds)[:, rows]
+    bounds_of_slots = where_active(is_point & (radii >= 0), radius_bound(tree, radii, search.p))
     image_search = ImageSearch(images, images.as_queries.of(rows), search)
-    bounds_of_slots = RadiusBounds(bound_of(bounds.inner), bound_of(bounds.outer))
     boxes = boxes.of(rows).where(is_point, jnp)
-    return SlotQueries(tree, image_search, longest_within(radius), bounds_of_slots, boxes)
+    return SlotQueries(tree, image_search, longest_within(radius), RadiusBounds(*bounds_of_slots), boxes)
