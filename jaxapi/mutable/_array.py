@@ -4,8 +4,8 @@ The way of a statement, such as ``x * y`` or ``x[mask]``:
 
 1. On the CPU, outside of JAX's transformations, NumPy computes with the host's memory (`is_eager`).
 2. Else JAX computes, in the dtypes of the arrays' namespace (`mode_of`). Where statements wait, one is made a
-   line of a batch (`line_of_elements`, `line_of_call`, `line_of_put`), whose program reads buffers, and parts
-   of arrays, itself (`Source`). What is no line goes on.
+   line of a batch (`line_of_elements`, `line_of_call`, `line_of_put`, `_line_of_change`), whose program reads
+   buffers, and parts of arrays, itself (`Source`). What is no line goes on.
 3. Where an operand may have room (`may_have_room`), and arrays may have it now (`is_by_jax`), the rows of
    buffers are computed with (`contents_of`, `_capacity`), so that a new length compiles nothing. Operands
    that do not fit row by row take the next step.
@@ -41,21 +41,22 @@ from ._batches import (
     LineProgram,
     Pending,
     attempt_by_kinds,
+    is_asked_at_once,
     is_recording,
     lend,
     note_reader,
     number_as_cast,
+    of_rows,
     warn_of_overflow,
 )
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, are_worth_room
-from ._capacity._slices import has_many_rows, line_of_put
-from ._elementwise import ELEMENTWISE, Elementwise, OfBase, OfOneDtype, statement
+from ._capacity._slices import line_of_put, source_of_part, written_to
+from ._elementwise import COPY, ELEMENTWISE, Elementwise, OfBase, OfOneDtype, statement
 from ._faces import MUTABLE, NUMPY, mode_of
 from ._host_way import is_by_jax, is_eager
 from ._indexing import (
     are_on_device,
-    element_of,
     is_symbolic,
     line_of_scatter,
     plain_selection,
@@ -260,6 +261,41 @@ def _has_same_rows(x: Source, y: Source) -> bool:
     shape = x.memory_shape
     other_shape = y.memory_shape
     return x.rows == y.rows and len(shape) == len(other_shape) and shape[0] == other_shape[0]
+
+
+def _line_of_change(
+    value: Any, rows: int | None, part: Selection, function: Elementwise, other: Any, is_wide: bool
+) -> Any:
+    """Return an array, or a buffer of which so many rows count, after a function changed a part of it.
+
+    ``other`` is the function's other operand, an array or a number. It is a line of a batch; None is returned
+    where it cannot be one. ``is_wide`` says whether the array's namespace computes in 64 bits.
+    """
+    is_array = type(other) is Array
+    read = source_of_part(value, rows, part)
+    operand = _source_of(other) if is_array else Source(other)
+    if read is None or operand is None:
+        return None
+    has_rows = read.rows is not None
+    if operand.rows is not None and not has_rows:
+        return None
+    if has_rows and is_array and not _fits_row_by_row(operand, read):
+        return None
+    if operand.value is value and operand.selected is not read.selected:
+        # Another part is read first: the change may be made in the memory of the array.
+        if operand.selected is None:
+            taken = COPY.known_line([value], (None,), is_wide)
+        else:
+            taken = COPY.known_line([operand.selected.starts, value], (operand.selected.layout,), is_wide)
+        if taken is None:
+            return None
+        operand = Source(taken, operand.rows)
+    has_row_for_each = bool(part.shape) and part.shape[0] > 1
+    written = written_to(value, rows, part, read, own=read if has_row_for_each else None)
+    if written is None:
+        return None
+    made = function.line_of_change(read, written, operand, is_wide)
+    return of_rows(made) if has_rows or rows is not None else made
 
 
 def _source_of(array: "Array") -> Source | None:
@@ -1050,9 +1086,10 @@ class Array(Storage):
                 else:
                     return as_read(part, self._module)
         keys = tuple(key) if isinstance(key, tuple) else (key,)
-        selection = self._plain_selection(keys)
-        if selection is not None:
-            return self._part(selection)
+        if _PLAIN_PARTS.issuperset(map(type, keys)):
+            selection = plain_selection(self.shape, keys)
+            if selection is not None:
+                return self._element(selection) if selection.is_element else self._part(selection)
         if _has_positions(key) and is_recording():
             line = self._selected_by(key) if type(key) is Array and key.dtype == bool else self._line_at(keys)
             if line is not None:
@@ -1066,18 +1103,23 @@ class Array(Storage):
             part = _selecting().read_at(self, key)
             if part is not None:
                 return part
-        keys, position, selection = _parsed(key, self.shape)
+        keys, selection = _parsed(key, self.shape)
         if selection is not None:
-            return self._part(selection)
+            return self._element(selection) if selection.is_element else self._part(selection)
         with mode_of(self._module):
-            return self._read(keys, position)
+            made = read(self._current, keys)
+            return wrap(made, self._module, is_scalar=not made.ndim and ... not in keys)
 
-    def _plain_selection(self, keys: tuple) -> Selection | None:
-        """Return what ints and slices select, an axis at least; None for another key."""
-        if not _PLAIN_PARTS.issuperset(map(type, keys)):
-            return None
-        shape = self.shape
-        return plain_selection(shape, keys) if element_of(shape, keys) is None else None
+    def _element(self, selection: Selection) -> Any:
+        """Return one element, which is a copy, as NumPy's scalars are."""
+        owner, selection = self._selection_in_owner(selection)
+        if is_recording() and not is_asked_at_once(is_run=True):
+            line = line_of_elements(COPY, (view_of(owner, selection),), self._module)
+            if line is not None:
+                return line
+        with mode_of(self._module):
+            element = take(owner._current_with_room, selection)
+            return _wrap_apart(element, owner, is_scalar=True, module=self._module)
 
     def _line_at(self, keys: tuple) -> Any:
         """Return what is at positions on the device as a line of a batch; None for another key."""
@@ -1141,30 +1183,17 @@ class Array(Storage):
                 self._masked = changed._masked
                 return True
         view = self._view
-        part = view.part if view is not None and view.is_selection else None
-        if view is None or part is None or by is POW:
+        if view is None or not view.is_selection or by is POW:
             return False
-        owner = view.owner
-        if owner._view is not None or owner._host is not None:
+        function = (by.of_standard if self._module == MUTABLE else by).of_values
+        is_exact_or_number = type(other) in _NUMBERS or (type(other) is Array and other._masked is None)
+        if type(function) is not Elementwise or not is_exact_or_number:
             return False
-        with owner._lock:  # from reading the part until it is written
-            changed = _line_of_operator(self, other, by, False, self._module)
-            new = None if changed is None else changed._held()
-            if new is None or new.value.dtype != owner._kept.dtype or new.shape != part.shape:
-                return False
-            return self._puts_line(owner, part, new)
-
-    def _read(self, keys: tuple, position: list[int] | None) -> Any:
-        """Return an element, or what a key with arrays selects."""
-        if position is not None:  # a copy, as NumPy's scalars are
-            owner, position = self._position_in_owner(position)
-            element = take(owner._current_with_room, Selection(tuple(position), ()))
-            return _wrap_apart(element, owner, is_scalar=True)
-        made = read(self._current, keys)
-        return wrap(made, self._module, is_scalar=not made.ndim and ... not in keys)
+        self._check_writeable()
+        return view.owner._replace_by_line(_line_of_change, view.part, function, other, self._is_wide())
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        if self._is_numpys_scalar:
+        if self._is_scalar and self._is_numpys_scalar:
             raise TypeError("a scalar does not support item assignment: make an array of it first")
         host = self._host
         if is_eager():
@@ -1172,10 +1201,27 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
-        elif is_recording() and self._writes_line(key, value):
+        if self._is_written_by(key, value):
+            self._check_writeable()
+            return
+        if is_recording() and self._writes_line(key, value):
             return
         with mode_of(self._module):
             self._write_by_jax(key, value)
+
+    def _is_written_by(self, key: Any, value: Any) -> bool:
+        """Whether a value is the view that a key selects, as the last step of x[key] += y writes."""
+        view = value._view if type(value) is Array and value._masked is None else None
+        if view is None or not view.is_selection or _has_arrays(key):
+            return False
+        own_view = self._view
+        if view.owner is not (self if own_view is None else own_view.owner):
+            return False
+        _, selection = _parsed(key, self.shape)
+        if selection is None:
+            return False
+        owner, selection = self._selection_in_owner(selection)
+        return view.selects(owner, selection)
 
     def _write_by_jax(self, key: Any, value: Any) -> None:
         if isinstance(key, _ARRAYS):
@@ -1188,22 +1234,16 @@ class Array(Storage):
             self._check_writeable()
             if _writing().write_at(self, key, value):
                 return
-        keys, position, selection = _parsed(key, self.shape)
-        if position is not None:
-            owner, position = self._position_in_owner(position)
-            self._check_writeable()
-            owner._replace_part(put, Selection(tuple(position), ()), written(value))
-            return
+        keys, selection = _parsed(key, self.shape)
         if selection is None or 0 in selection.shape or self._host is not None:
             self._rewrite(write, keys, written(value))
             return
         owner, selection = self._selection_in_owner(selection)
-        if not isinstance(value, Array) or not value._view or not value._view.selects(owner, selection):
-            self._check_writeable()
-            if has_many_rows(selection) and owner._has_room():
-                _writing().write_selection(owner, selection, value)
-            elif not _writes_number_to_rows(owner, selection, value):
-                _write_part(owner, selection, value)
+        self._check_writeable()
+        if selection.has_many_rows and owner._has_room():
+            _writing().write_selection(owner, selection, value)
+        elif not _writes_number_to_rows(owner, selection, value):
+            _write_part(owner, selection, value)
 
     def _writes_line(self, key: Any, value: Any) -> bool:
         """Let a write wait; return False for one that is better done at once."""
@@ -1211,24 +1251,17 @@ class Array(Storage):
             is_mask = key.dtype == bool
             return self._writes_where(key, value) if is_mask else self._writes_at(key, value, "set")
         keys = tuple(key) if isinstance(key, tuple) else (key,)
-        shape = self.shape
-        position = element_of(shape, keys)
-        selection = plain_selection(shape, keys) if position is None else Selection(tuple(position), ())
+        selection = plain_selection(self.shape, keys)
         if selection is None or 0 in selection.shape:
             return False
         owner, selection = self._selection_in_owner(selection)
+        new: Source | None = None
         if type(value) in _NUMBERS:
-            return self._puts_line(owner, selection, Source(value))
-        if type(value) is not Array or value._masked is not None:
+            new = Source(value)
+        elif type(value) is Array and value._masked is None:
+            new = _source_of(value)
+        if new is None:
             return False
-        if value._view is not None and value._view.selects(owner, selection):
-            self._check_writeable()
-            return True  # the last step of x[key] += y, whose first one wrote
-        new = _source_of(value)
-        return new is not None and self._puts_line(owner, selection, new)
-
-    def _puts_line(self, owner: Any, selection: Selection, new: Source) -> bool:
-        """Let a write to a part of the array that owns the value wait; return False where it may not."""
         self._check_writeable()
         return owner._replace_by_line(line_of_put, selection, new, self._is_wide())
 
@@ -1838,7 +1871,7 @@ _READ_AS_A_WHOLE = 2**18  # bytes: they come from a GPU in the time that a progr
 
 def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:
     """Write a number to many rows by a program for other numbers of rows, too; say whether that was done."""
-    return type(value) in _NUMBERS and has_many_rows(part) and _writing().write_number(array, part, value)
+    return type(value) in _NUMBERS and part.has_many_rows and _writing().write_number(array, part, value)
 
 
 @functools.cache
@@ -2051,10 +2084,22 @@ def copied(source: Array) -> Any:
     """Return a copy."""
     if source._host is not None:
         return from_host(source._host.copy(), source._module, source._is_scalar)
+    if source._masked is None and is_recording() and _is_copied_by_line(source):
+        line = line_of_elements(COPY, (source,), source._module, makes_scalars=source._is_scalar)
+        if line is not None:
+            return line
     rows = source._rows()
     if rows is not None:
         return wrap_rows(Rows(duplicate_line(rows.memory), rows.count), source._module)
     return _wrap_apart(source._current, source._owner, source._is_scalar, source._module)
+
+
+def _is_copied_by_line(source: Array) -> bool:
+    """Whether an array is a part of another one, or its memory is there: what waits is not copied."""
+    if source._view is not None:
+        return source._view.is_selection
+    holder: Any = source if source._buffer is None else source._buffer
+    return holder._pending is None
 
 
 def _wrap_apart(value: Any, owner: Array, is_scalar: bool = False, module: str | None = None) -> Any:
@@ -2083,22 +2128,15 @@ def _unpickled(host, module=MUTABLE, is_scalar=False):
 _PLAIN_PARTS = frozenset([int, slice, type(None), type(...)])
 
 
-def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None, Selection | None]:
-    """Return the parts of a key, the position if they are ints alone, and else what is selected.
-
-    Both are None for a key with arrays.
-    """
+def _parsed(key, shape: tuple) -> tuple[tuple, Selection | None]:
+    """Return the parts of a key, and what is selected, which is None for a key with arrays."""
     keys = tuple(key) if isinstance(key, tuple) else (key,)
-    position = element_of(shape, keys)
-    if position is not None:
-        return keys, position, None
     selection = plain_selection(shape, keys)
     if selection is not None:
-        return keys, None, selection
+        return keys, selection
     if not _PLAIN_PARTS.issuperset(map(type, keys)):
-        keys = parts_of(_plain_key(key))
-        position = element_of(shape, keys)  # of NumPy's ints
-    return keys, position, selection_of(shape, keys) if position is None else None
+        keys = parts_of(_plain_key(key))  # of NumPy's ints Python's
+    return keys, selection_of(shape, keys)
 
 
 def _starts_of(value: jax.Array) -> list[int]:

@@ -131,7 +131,7 @@ def kind_of_array(array: jax.Array) -> Kind:
 class Pending:
     """The value that a line of a batch makes. Its shape and its dtype are known before."""
 
-    __slots__ = ("__weakref__", "_error", "_value", "batch", "dtype", "kind", "shape", "source")
+    __slots__ = ("__weakref__", "_error", "_value", "batch", "dtype", "is_there", "kind", "shape", "source")
 
     def __init__(self, kind: Kind, batch: "_Batch", source: tuple[int, int]):
         """Stand for a result of a line of a batch, by the numbers of both."""
@@ -140,13 +140,9 @@ class Pending:
         self.dtype = kind.dtype
         self.source = source
         self.batch: _Batch | None = batch  # until it ran
+        self.is_there = False  # whether the value was made
         self._value: Any = None
         self._error: Exception | None = None
-
-    @property
-    def is_there(self) -> bool:
-        """Whether the value was made."""
-        return self._value is not None
 
     @property
     def index(self) -> int:
@@ -204,6 +200,7 @@ class Pending:
         """Take the value, or the error that is raised instead of it."""
         self._value = value
         self._error = error
+        self.is_there = value is not None
         self.batch = None
 
 
@@ -497,7 +494,7 @@ class _Batch:
         Python number is its class. Where the arguments cannot be those of a line, what `record` returns is
         returned.
         """
-        if not self._lines:
+        if not self._lines.programs:
             self.device = None
             self._is_bound = False
         kinds: list[Any] = []
@@ -632,7 +629,7 @@ class _Batch:
         """Return what a call makes: a line, or a program that runs at once."""
         if program.starts_at_once or _LENT in operands:
             return None if _writes_in_place(program) else self._run_now(program, args)
-        code, instruction = _code_and_instruction(sys._getframe(1))
+        code, instruction = _code_and_instruction(sys._getframe(_FRAMES_TO_CALLER))
         number = len(self._lines.programs)
         if not number:
             asked = _asked_at_once.get(_place_of(code, instruction))
@@ -719,13 +716,11 @@ class _Batch:
             yield
 
     def _modes(self) -> contextlib.AbstractContextManager[None]:
-        """Return such a context, which is none where these modes are on."""
-        return _AS_IT_IS if self._is_as_now() else self._other_modes()
-
-    def _is_as_now(self) -> bool:
-        """Whether the modes of JAX are those in which the lines were recorded."""
-        are_modes_same = x64_mode() is self.is_x64 and _takes_all_operands()
-        return is_recording() and are_modes_same and self.device in (None, default_device())
+        """Return such a context, of x64 mode alone where the other modes are on."""
+        are_others_on = is_recording() and _takes_all_operands() and self.device in (None, default_device())
+        if not are_others_on:
+            return self._other_modes()
+        return _AS_IT_IS if x64_mode() is self.is_x64 else x64_as(self.is_x64)
 
     def _note_statements(self) -> None:
         """Note statements of which the value was asked for before there were enough for a program."""
@@ -847,13 +842,14 @@ def _frames_of_ours() -> int:
     """Return the ``stacklevel`` at which the caller of this function warns of the user's statement."""
     frame = sys._getframe(1)
     count = 1
-    while frame.f_back is not None and _is_ours(frame.f_globals):
+    while frame.f_back is not None and _is_ours[frame.f_globals.get("__name__")]:
         frame = frame.f_back
         count += 1
     return count
 
 
 _HELD_BY_ALL_FLOATS = 2**15  # float16 overflows above
+_FRAMES_TO_CALLER = 3  # of `attempt_by_kinds`, from `_Batch._made`
 _LENT = object()
 _RUN_FIRST = object()
 _RUN_OTHERS = object()
@@ -890,23 +886,20 @@ def _takes_all_operands() -> bool:
 
 def _code_and_instruction(frame: Any) -> tuple[types.CodeType, int]:
     """Return where the user's program is now, which called one of our functions, of which this is a frame."""
-    while frame.f_globals.get("__name__") in _our_modules or _is_ours(frame.f_globals):
-        if frame.f_back is None:
-            break
+    while _is_ours[frame.f_globals.get("__name__")] and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
 
 
-_our_modules: set[str] = set()  # that were on the way to a line
+class _OurModules(dict[Any, bool]):
+    """Whether a module is one of ours, by the names of those that were on the way to a line."""
+
+    def __missing__(self, name: Any) -> bool:
+        self[name] = str(name).startswith(_PACKAGE)
+        return self[name]
 
 
-def _is_ours(module_globals: dict[str, Any]) -> bool:
-    """Whether globals are those of one of our modules, whose name is kept."""
-    name = str(module_globals.get("__name__"))
-    is_ours = name.startswith(_PACKAGE)
-    if is_ours:
-        _our_modules.add(name)
-    return is_ours
+_is_ours = _OurModules()
 
 
 # Recording

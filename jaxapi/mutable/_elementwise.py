@@ -44,9 +44,20 @@ from ._batches import (
     warn_of_overflow,
 )
 from ._promotion import cast
-from ._selection import Part, computed_of_parts, operand_kinds, program_of_parts, without_parts
+from ._selection import (
+    Part,
+    Selected,
+    Source,
+    computed_of_parts,
+    operand_kinds,
+    program_of_change,
+    program_of_parts,
+    with_first_operand,
+    without_first_operand,
+    without_parts,
+)
 
-__all__ = ["CHOICE", "CLIP", "ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase"]
+__all__ = ["CHOICE", "CLIP", "COPY", "ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "OfBase"]
 __all__ += ["OfOneDtype", "chosen", "may_raise", "statement"]
 
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
@@ -171,6 +182,15 @@ class Elementwise:
 
     def _make_line_program(self, options, layouts, kinds, is_x64):
         """Return the program of a line for operands of these kinds; None where their values count."""
+        known = self._function_of_line(options, layouts, kinds, is_x64)
+        if known is None:
+            return None
+        function, kinds_of_line, dtype = known
+        program = program_of_parts(function, layouts, kinds_of_line)
+        return program if program.kinds[0].dtype == dtype else None
+
+    def _function_of_line(self, options, layouts, kinds, is_x64):
+        """Return the function of a line, the kinds that it takes, and the dtype of its result, or None."""
         wide, dtype, casting = options
         of_operands = operand_kinds(layouts, kinds)
         given = tuple([_kind_of_operand(kind) for kind in of_operands])
@@ -182,8 +202,29 @@ class Elementwise:
         dtypes = iter([dtype for dtype, kind in zip(loop, of_operands, strict=False) if type(kind) is type])
         kinds_of_line = [kind_of((), next(dtypes)) if type(kind) is type else kind for kind in kinds]
         function = self._function if is_direct else _in_dtypes(self, loop)
-        program = program_of_parts(function, layouts, tuple(kinds_of_line))
-        return program if program.kinds[0].dtype == loop[-1] else None
+        return function, tuple(kinds_of_line), loop[-1]
+
+    def line_of_change(self, read: Source, written: Selected, other: Source, wide: bool) -> Any:
+        """Return an array after this was computed of a part of it and another operand, and written there.
+
+        It is a line of a batch; None is returned where it cannot be one. The part is read, and written, as
+        these say; ``wide`` says whether the array's namespace computes in 64 bits.
+        """
+        operands = [read.value, written.starts]
+        layouts: list[Any] = []
+        for source in (read, other):
+            if source.selected is None:
+                layouts.append(None)
+            else:
+                layouts.append(source.selected.layout)
+                operands.append(source.selected.starts)
+        operands.append(other.value)
+        is_x64 = wide or read.value.dtype in WIDE or getattr(other.value, "dtype", None) in WIDE
+        key = (self, wide, tuple(layouts), written.layout, read.memory_shape)
+        try:
+            return attempt_by_kinds(_line_program_of_change, key, operands, is_x64)
+        except (OverflowError, TypeError, ValueError):
+            return None
 
     def _computed(self, operands, waits):
         """Compute with operands of their dtypes; parts of arrays are read by the program that does."""
@@ -576,6 +617,24 @@ def _line_program_of_one_dtype(key: tuple[Any, ...]) -> LineProgram | None:
         return program_of_parts(of_elements.function, layouts, typed)
 
 
+@functools.lru_cache(_LINES_KEPT)
+def _line_program_of_change(key: tuple[Any, ...]) -> LineProgram | None:
+    """Return the program of such a line; None where the result has another dtype or shape than the part."""
+    elementwise, wide, layouts, layout, shape, (of_value, of_starts, *of_others), is_x64 = key
+    of_read = tuple(with_first_operand(of_value, layouts, of_others))
+    options = (wide, None, "same_kind")
+    with x64_inside() if is_x64 else x64_as(False):
+        known = elementwise._function_of_line(options, layouts, of_read, is_x64)
+        if known is None:
+            return None
+        function, typed, dtype = known
+        (made,) = program_of_parts(function, layouts, typed).kinds
+        if not (made.dtype == dtype == of_value.dtype and made.shape == shape):
+            return None
+        of_inputs = without_first_operand(layouts, typed)
+        return program_of_change(function, layouts, layout, (of_value, of_starts, *of_inputs))
+
+
 def _takes_dtype(number: type, dtype: np.dtype) -> bool:
     """Whether a Python number next to an array becomes one of its dtype."""
     return dtype.kind == "b" if number is bool else dtype.kind in KINDS[number]
@@ -587,6 +646,7 @@ def _clipped(x, lower, upper):
 
 CHOICE = OfOneDtype(choose, has_mask=True)
 CLIP = OfOneDtype(_clipped)
+COPY = OfOneDtype(jnp.copy)
 _multiplied = recorded(multiplied)
 _raised = recorded(raised)
 

@@ -28,7 +28,7 @@ from ._keys import FULL, LONG, check_int, expand, indices_along, is_array, is_ma
 from ._promotion import cast_line
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
-__all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "index_along", "is_symbolic"]
+__all__ = ["accumulate", "check_indices", "count_of_mask", "index_along", "is_symbolic"]
 __all__ += ["are_on_device", "line_of_scatter"]
 __all__ += ["on_host", "plain_selection", "read", "read_unless_on_device", "reads_on_host"]
 __all__ += ["scatter_in_rows", "selected_in_buffer", "selection_of", "write", "write_mask"]
@@ -40,18 +40,6 @@ _SELECTIONS_KEPT = 4096
 _LINES_KEPT = 1024
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
 _SMALL_GRID = 2**20  # positions of which each can have a number in little memory
-
-
-def element_of(shape: tuple, keys: tuple) -> list[int] | None:
-    """Return the position that Python's ints alone select; None for another key."""
-    if len(keys) != len(shape):
-        return None
-    position: list[int] = []
-    for k, size in zip(keys, shape, strict=True):
-        if type(k) is not int or type(size) is not int:
-            return None
-        position.append(k if 0 <= k < size else check_int(k, len(position), size))
-    return position
 
 
 def selection_of(shape: tuple, keys: tuple) -> Selection | None:

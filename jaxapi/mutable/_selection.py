@@ -36,6 +36,7 @@ from ._batches import (
     takes_pending,
     warn_of_overflow,
 )
+from ._capacity._rows import is_exact, rows_in
 from ._in_place import compiled_in_place
 from ._keys import LONG, check_int, expand, indices_along
 
@@ -51,9 +52,11 @@ __all__ = [
     "computed_of_parts",
     "on_any_mesh",
 ]
-__all__ += ["line_of_write", "one_program_suffices", "operand_kinds", "program_of_parts"]
+__all__ += ["line_of_write", "one_program_suffices", "operand_kinds"]
+__all__ += ["program_of_change", "program_of_parts"]
 __all__ += ["put", "put_own"]
-__all__ += ["read_before", "take", "take_line", "values_for", "without_parts"]
+__all__ += ["read_before", "take", "take_line", "values_for"]
+__all__ += ["with_first_operand", "without_first_operand", "without_parts"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -66,16 +69,21 @@ _SHORT = 4  # steps for which each first position is worth a program, where all 
 class Selection:
     """Positions along each axis of an array, and the axes of what is there."""
 
-    __slots__ = ("_in_array", "axes", "ranges", "shape")
+    __slots__ = ("_in_array", "axes", "has_many_rows", "is_element", "ranges", "shape")
 
-    def __init__(self, ranges: tuple[Any, ...], axes: tuple[int | None, ...]):
+    def __init__(self, ranges: tuple[Any, ...], axes: tuple[int | None, ...], is_element: bool = False):
         """Take a range or an int for each axis of the array, and what each axis of the result is.
 
-        That is the axis of the array, or None for a new one.
+        That is the axis of the array, or None for a new one. ``is_element`` says whether it is one element,
+        which is read as a scalar; a key with an Ellipsis selects a view without axes.
         """
         self.ranges = ranges
         self.axes = axes
+        self.is_element = is_element
         self.shape = tuple([1 if axis is None else len(ranges[axis]) for axis in axes])
+        # Whether the first axis is that of the array, and has more rows than exact ones.
+        has_rows = bool(axes) and axes[0] == 0 and type(ranges[0]) is range
+        self.has_many_rows = has_rows and not is_exact(self.shape[0])
         self._in_array: InArray | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -100,8 +108,9 @@ class Selection:
         """Return what the parts of a key select of an array of this shape."""
         ranges: list[range | int] = []
         axes: list[int | None] = []
+        has_dots = Ellipsis in keys
         missing = len(shape) - len([k for k in keys if k is not None and k is not Ellipsis])
-        if missing or Ellipsis in keys:
+        if missing or has_dots:
             keys = tuple([k for k, _ in expand(keys, shape)])
         for k in keys:
             if k is None:
@@ -113,7 +122,7 @@ class Selection:
                 ranges.append(range(*k.indices(shape[axis])))
             else:
                 ranges.append(check_int(k, axis, shape[axis]))
-        return cls(tuple(ranges), tuple(axes))
+        return cls(tuple(ranges), tuple(axes), is_element=not axes and not has_dots)
 
     @staticmethod
     @functools.lru_cache(_SELECTIONS_KEPT)
@@ -136,7 +145,7 @@ class Selection:
             else:
                 ranges[axis] = _composed(ranges[axis], positions)
         axes = [None if axis is None else outer.axes[axis] for axis in self.axes]
-        return Selection(tuple(ranges), tuple(axes))
+        return Selection(tuple(ranges), tuple(axes), self.is_element)
 
 
 def _composed(outer: range, positions: range) -> range:
@@ -212,6 +221,10 @@ def without_parts(operands, waits: bool) -> tuple[list[Any], tuple[Any, ...]]:
 
 @functools.partial(compiled, static_argnums=(0, 1))
 def _computed(function, layouts, *inputs):
+    return _computed_of(function, layouts, inputs)
+
+
+def _computed_of(function, layouts, inputs):
     remaining_inputs = iter(inputs)
     operands = []
     for layout in layouts:
@@ -420,7 +433,7 @@ class Selected:
 class InArray(Selected):
     """A selection in an array of a certain shape."""
 
-    __slots__ = ("array_shape", "is_all", "is_long", "is_of_rows_alone")
+    __slots__ = ("array_shape", "is_all", "is_long", "is_of_many_lengths", "is_of_rows_alone")
 
     def __init__(self, selection: Selection, shape: tuple[int, ...]):
         """Compute what programs are given, and are compiled for."""
@@ -433,6 +446,12 @@ class InArray(Selected):
             every = tuple(map(range, shape))
             self.is_all = selection.ranges == every
             self.is_of_rows_alone = selection.ranges[1:] == every[1:]
+        # Whether it is some of many rows, and a program for other lengths, too, is worth it.
+        self.is_of_many_lengths = False
+        has_int32_positions = 0 < math.prod(shape) < LONG
+        if self.is_of_rows_alone and selection.has_many_rows and has_int32_positions:
+            count = selection.shape[0]
+            self.is_of_many_lengths = selection.ranges[0] != range(shape[0]) and rows_in(count) != count
 
 
 class Source(NamedTuple):
@@ -598,6 +617,36 @@ def _line_program_of_write(key: tuple[Any, ...]) -> LineProgram | None:
         return None
     with x64_inside() if is_x64 else x64_as(False):
         return line_program_of(program, tuple(layouts), (of_value, of_new, *of_starts))
+
+
+def _part_changed(value, function, layouts, layout, starts, *inputs):
+    """Write what a function makes of a part of an array, and of another operand, to that part.
+
+    ``inputs`` are what `_computed` reads, but for the array, which is the first operand.
+    """
+    new = _computed_of(function, layouts, with_first_operand(value, layouts, inputs))
+    value, new = lax.optimization_barrier((value, new))  # all is read before anything is written
+    return layout.written(value, new, starts)
+
+
+def with_first_operand(value, layouts, inputs) -> list[Any]:
+    """Return what a program reads of whose inputs the first operand was left out: it is behind its starts."""
+    position = 0 if layouts[0] is None else 1
+    return [*inputs[:position], value, *inputs[position:]]
+
+
+def without_first_operand(layouts, inputs) -> list[Any]:
+    """Return inputs of which the first operand is left out."""
+    position = 0 if layouts[0] is None else 1
+    return [*inputs[:position], *inputs[position + 1 :]]
+
+
+_change_part = compiled_pair(_part_changed, static_argnums=(1, 2, 3))
+
+
+def program_of_change(function, layouts, layout, kinds) -> LineProgram:
+    """Return the line's program of such a change, for arguments of these kinds."""
+    return line_program_of(_change_part.in_new_memory, (function, layouts, layout), kinds)
 
 
 def _changed(value, operand, starts, layout, function):

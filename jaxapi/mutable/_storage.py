@@ -136,7 +136,10 @@ class Storage:
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
         host = self._host  # asked first, as NumPy computes in less time than a call takes
-        return self._kept.shape if host is None else host.shape
+        if host is not None:
+            return host.shape
+        pending = self._pending
+        return self._kept.shape if pending is None else pending.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -269,17 +272,6 @@ class Storage:
             return self._view.owner, selection.within(self._view.part)
         return self, selection
 
-    def _position_in_owner(self, position_in_view: list[int]) -> tuple[Any, list[int]]:
-        """Return the position of an element in the array that owns the value."""
-        view = self._view
-        if view is None or view.part is None or view.reshaped is not None:
-            return self, position_in_view
-        position: list[Any] = list(view.part.ranges)  # an int where the view has no axis
-        for axis, i in zip(view.part.axes, position_in_view, strict=True):
-            if axis is not None:
-                position[axis] = position[axis][i]
-        return view.owner, position
-
     # In the host's memory
 
     def _readable(self) -> np.ndarray | None:
@@ -335,7 +327,7 @@ class Storage:
 
     def _check_writeable(self) -> None:
         """Raise for a scalar of NumPy's and for what ``flags.writeable = False`` was said of."""
-        if self._is_numpys_scalar:
+        if self._is_scalar and self._is_numpys_scalar:
             raise TypeError("a scalar cannot be written to: make an array of it, as numpy.array(x) does")
         if self._is_read_only:
             raise ValueError(

@@ -14,7 +14,7 @@ from .._core import _parts
 from .._core._programs import compiled
 from ._batches import Pending, concrete, is_recording, line_of, recorded, takes_pending
 from ._capacity._rows import Rows
-from ._capacity._slices import has_many_rows, reshaped_rows, selected_rows, source_of_part
+from ._capacity._slices import reshaped_rows, selected_rows, source_of_part
 from ._selection import Part, Selection, Source, one_program_suffices, put, take
 
 __all__ = ["View"]
@@ -106,7 +106,7 @@ class View:
         """Return what a line reads; None where the part is none of the elements of its owner as they are."""
         part = self.part
         held = self.owner._held() if part is not None and self.is_selection else None
-        return None if held is None or part is None else source_of_part(held, part)
+        return None if held is None or part is None else source_of_part(held.value, held.rows, part)
 
     def may_have_rows(self) -> bool:
         """Whether `rows` may be some, as far as the part and its owner say."""
@@ -131,7 +131,7 @@ class View:
             if rows is None or self.reshaped is None or rows.shape == self.reshaped:
                 return rows
             return reshaped_rows(rows, self.reshaped)
-        if self.reshaped is not None or owner._host is not None or not has_many_rows(part):
+        if self.reshaped is not None or owner._host is not None or not part.has_many_rows:
             return None
         rows = owner._rows_if_possible()
         if rows is None and owner._view is not None:
@@ -145,7 +145,7 @@ class View:
         if rows is None or part is None:
             return None
         transposed = Selection(part.ranges, part.axes[::-1])
-        return selected_rows(rows, transposed) if has_many_rows(transposed) else None
+        return selected_rows(rows, transposed) if transposed.has_many_rows else None
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""

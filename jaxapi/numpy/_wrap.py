@@ -428,6 +428,8 @@ def _form_of(name: str, parameter: str):
         return _each_number
     if parameter in _LISTS:
         return _each_value
+    if name == "bincount" and parameter == "x":
+        return _positions_counted
     if name == "take" and parameter == "indices":
         return _positions
     return _value_of_operand
@@ -440,6 +442,11 @@ def _value_of_operand(x):
 
 def _positions(x):
     return _array_or_none(positions_in_list(x))
+
+
+def _positions_counted(x):
+    is_empty_list = type(x) in (list, tuple) and not x  # of no dtype, and not of floats
+    return _array_or_none(np.zeros(0, np.int64) if is_empty_list else x)
 
 
 def _counts(x):

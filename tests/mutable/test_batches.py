@@ -199,6 +199,41 @@ def parts_of_rows_of_tables(np, x, y):
     return made[:5] + made[34:] + table[::8, :7] + x[:, 1:]
 
 
+def changed_parts(np, x, y):
+    rows = np.zeros((40, 8)) + x[0]
+    others = np.arange(40).reshape(40, 1) * y[0]
+    x[1:-1] += y[1:-1]
+    x[:, 1::2] -= y[:, :1]
+    x[0] *= x[1]
+    x[::-1] += x
+    x[...] *= 0.5
+    x[1, 2:5] /= 2 + y[1, 2] ** 2
+    y.T[2:] -= 1.5
+    y[2:][1:] += y[0, 0]
+    y[1:, None] *= x[:-1, None]
+    rows[1:-1] += others[2:]
+    rows[:-2] -= y[0]
+    rows[3:] *= rows[:-3] > 0
+    rows[:, 1:3] += others[:, 4:6]
+    rows[5:5] += 3
+    rows[::2] **= 2
+    return x + y + rows[:5] - rows[35:]
+
+
+def elements_and_copies_of_parts(np, x, y):
+    row = y[1:, ::2].copy()
+    first = x[0, 1]
+    last = x.T[1:][-1, np.int64(0)]
+    x[0, 1] = y[-1, -1]
+    x[1:][0, 3] -= first
+    row[0] += last
+    numbers = np.arange(40) * 0.5
+    kept = numbers[3:].copy()
+    numbers[4] = 9
+    kept[-1] = numbers[4] + kept[1]
+    return x * first + row[0, 1] - last + x[0, 1] * kept[:8] + kept[29:]
+
+
 def makers_of_numbers(np, x, y):
     made = np.full(40, 3.5) + np.full(40, 2) * np.ones(40, dtype=np.int8)
     grid = np.indices((5, 8)) * 0.5 + np.full((5, 8), 0.25, dtype=np.float32)
@@ -238,6 +273,8 @@ WAITING = [
     buffers_and_exact_arrays,
     parts_of_many_rows,
     parts_of_rows_of_tables,
+    changed_parts,
+    elements_and_copies_of_parts,
     makers_of_numbers,
     positions,
 ]
@@ -648,6 +685,68 @@ def test_what_waits_runs_once_and_together(monkeypatch):
     assert len(runs) == 1
 
 
+CHANGED = {  # of a matrix with room or without; and lines that read an operand first
+    "number": (lambda x, y: operator.iadd(x[1:-1], 2), 1),
+    "row": (lambda x, y: operator.isub(x[1:-1], y[0]), 1),
+    "rows": (lambda x, y: operator.imul(x[1:-1], y[2:]), 1),
+    "column": (lambda x, y: operator.itruediv(x[:, 1], y[:, 2]), 1),
+    "block": (lambda x, y: operator.iadd(x[1:3, 2:4], y[1:3, :1]), 1),
+    "all": (lambda x, y: operator.iadd(x[...], y), 1),
+    "own rows": (lambda x, y: operator.iadd(x[1:], x[:-1]), 2),
+}
+
+
+@pytest.mark.parametrize("size", [5, 40])
+@pytest.mark.parametrize("change", CHANGED)
+def test_a_part_is_changed_by_one_line(way, change, size):
+    statement, line_count = CHANGED[change]
+    values = [numpy_generator(seed).standard_normal((size, 6)) + 3 for seed in (1, 2)]
+    x, y = [jaxapi.numpy.asarray(value) for value in values]
+    statement(x, y)
+    assert len(_batches._local.batch._lines) == line_count
+    statement(*values)
+    np.testing.assert_allclose(np.asarray(x), values[0], rtol=1e-14)
+
+
+REFUSED = {
+    "quotient of integers": (TypeError, lambda np, x: operator.itruediv(x[1:], 2)),
+    "float to integers": (TypeError, lambda np, x: operator.iadd(x[1:], 1.5)),
+    "rows that are too few": (ValueError, lambda np, x: operator.iadd(x[1:], np.ones((2, 3), int))),
+    "rows to a row": (ValueError, lambda np, x: operator.iadd(x[0], np.ones((3, 3), int))),
+    "a large integer": (OverflowError, lambda np, x: operator.iadd(x[0], 2**70)),
+}
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_a_change_of_a_part_is_refused_as_numpys(way, change):
+    error, statement = REFUSED[change]
+    for module in (np, jaxapi.numpy):
+        x = module.asarray(np.arange(12).reshape(4, 3))
+        with pytest.raises(error):
+            statement(module, x)
+        np.testing.assert_array_equal(np.asarray(x), np.arange(12).reshape(4, 3))
+
+
+@pytest.mark.parametrize("size", [5, 40])
+def test_an_element_waits_and_is_a_scalar(way, size):
+    values = np.arange(size * 3.0).reshape(size, 3)
+    x = jaxapi.numpy.asarray(values)
+    elements = [x[1, 2], x[-1, np.int64(0)], x[2:][0, 1], x[1:].T[2, 1]]
+    assert all(map(is_pending, elements))
+    elements.append(mutable.asarray(x)[1:][0, 0])
+    assert [x.__array_namespace__() for x in elements] == [jaxapi.numpy] * 4 + [mutable]
+    x[...] = 0
+    wanted = [values[1, 2], values[-1, 0], values[2, 1], values[2, 2], values[1, 0]]
+    assert [float(element) for element in elements] == wanted
+    with pytest.raises(TypeError, match="scalar"):
+        elements[0][...] = 1
+    assert not x[0, 0, ...].shape
+    x[0, 0, ...][...] = 5  # a view, unlike x[0, 0]
+    assert float(x[0, 0]) == 5
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[0, 3]
+
+
 AUDITED = """
 import sys
 import numpy as np
@@ -873,6 +972,15 @@ def test_a_copy_is_apart():
     y[1] = 8
     np.testing.assert_array_equal(np.asarray(x), [9, 1, 2, 3])
     np.testing.assert_array_equal(np.asarray(y), [0, 8, 2, 3])
+
+
+def test_a_copy_of_a_part_waits(way):
+    values = np.arange(12.0).reshape(4, 3)
+    x = jaxapi.numpy.asarray(values)
+    y = x[1:, ::2].copy()
+    assert is_pending(y)
+    x[1] = 0
+    np.testing.assert_array_equal(np.asarray(y), values[1:, ::2])
 
 
 def test_who_deletes_an_array_has_no_influence_on_what_waits():

@@ -11,28 +11,20 @@ from jax import lax
 
 from ..._core._constants import positions as positions_of
 from .._batches import Positions, of_rows, recorded
-from .._selection import Selected, Selection, Source, line_of_write, take
-from ._rows import Rows, compiled_in_width, is_exact, number_of, rows_in, takes_room
+from .._selection import InArray, Selected, Selection, Source, line_of_write, take
+from ._rows import Rows, compiled_in_width, dtype_may_have_room, is_exact, number_of, rows_in, takes_room
 
-__all__ = ["first", "has_many_rows", "is_broadcast_to", "is_of_rows_alone", "line_of_put", "one_written"]
-__all__ += ["reshaped_rows", "rows_written", "selected_rows", "source_of_part", "window_of"]
+__all__ = ["first", "is_broadcast_to", "is_of_rows_alone", "line_of_put", "one_written"]
+__all__ += ["reshaped_rows", "rows_written", "selected_rows", "source_of_part", "window_of", "written_to"]
 
 _INT32_MAX = np.iinfo(np.int32).max
 _SELECTIONS_KEPT = 4096
 
 
-def has_many_rows(selection: Selection) -> bool:
-    """Whether the first axis of what is selected is that of the array, and has more rows than exact ones."""
-    if not selection.axes or selection.axes[0] != 0:
-        return False
-    positions = selection.ranges[0]
-    return type(positions) is range and not is_exact(len(positions))
-
-
 def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None:
     """Return what is selected, of an array or of the rows that count; None where that is better read exactly.
 
-    The selection `has_many_rows`. Of an exact array this is worth it where the number of rows changes.
+    The selection has many rows. Of an exact array this is worth it where the number of rows changes.
     """
     positions = selection.ranges[0]
     count = len(positions)
@@ -41,7 +33,7 @@ def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None
     size = memory.count if isinstance(memory, Rows) else value.shape[0]
     is_every_row = count == size and positions == range(size)
     are_whole_rows = is_of_rows_alone(selection, value.shape)
-    if not is_buffer and not _has_room_for_lengths(selection, value):
+    if not is_buffer and not (selection.in_array(value.shape).is_of_many_lengths and takes_room(value)):
         return None
     rows = Rows(value, count) if is_every_row else Rows(_sliced(value, positions, size), count)
     if are_whole_rows:
@@ -53,18 +45,6 @@ def selected_rows(memory: jax.Array | Rows, selection: Selection) -> Rows | None
 def is_of_rows_alone(selection: Selection, shape: tuple[int, ...]) -> bool:
     """Whether each row that is selected is there as it is in an array of this shape."""
     return selection.in_array(shape).is_of_rows_alone
-
-
-def _has_room_for_lengths(selection: Selection, value: Any) -> bool:
-    """Whether a program for other lengths, too, is worth it for rows that are selected of an exact array.
-
-    The selection `has_many_rows`.
-    """
-    if not is_of_rows_alone(selection, value.shape):
-        return False
-    positions = selection.ranges[0]
-    is_of_few_lengths = positions == range(value.shape[0]) or rows_in(len(positions)) == len(positions)
-    return not is_of_few_lengths and takes_room(value)
 
 
 # What lines read
@@ -93,21 +73,26 @@ class _RowsToRead(NamedTuple):
 _OF_STEPS = 3  # numbers: the first position, the step, and the last position that counts
 
 
-def source_of_part(memory: Source, selection: Selection) -> Source | None:
-    """Return what a line reads of an array, or of a buffer, for a part of it.
+def source_of_part(value: Any, rows: int | None, selection: Selection) -> Source | None:
+    """Return what a line reads of an array, or of a buffer of which so many rows count, for a part of it.
 
     None is returned for a buffer whose rows are another axis of the part, and for arrays that are too long.
     """
-    value, rows, _ = memory
-    if has_many_rows(selection) and (rows is not None or _has_room_for_lengths(selection, value)):
+    selected = selection.in_array(value.shape)
+    if _is_by_rows(value, rows, selection, selected):
         size = value.shape[0] if rows is None else rows
         return Source(value, len(selection.ranges[0]), _rows_to_read(selection, value.shape, size))
-    if rows is not None and _has_rows_elsewhere(selection):
-        return None
-    selected = selection.in_array(value.shape)
-    if selected.is_long:
+    if selected.is_long or (rows is not None and _has_rows_elsewhere(selection)):
         return None
     return Source(value, None, None if selected.is_all else selected)
+
+
+def _is_by_rows(value: Any, rows: int | None, selection: Selection, selected: InArray) -> bool:
+    """Whether a line reads, and writes, many rows by a program for other lengths, too."""
+    if rows is not None:
+        return selection.has_many_rows
+    # As `takes_room`: a line is not traced, and on one device.
+    return selected.is_of_many_lengths and dtype_may_have_room(value.dtype) and not value.weak_type
 
 
 def _has_rows_elsewhere(selection: Selection) -> bool:
@@ -150,6 +135,9 @@ class _RowsToWrite(NamedTuple):
         return one_written(value, new, numbers, self.width)
 
 
+_EACH_ITS_OWN = _RowsToWrite(None)
+
+
 def line_of_put(value: Any, rows: int | None, selection: Selection, new: Source, is_wide: bool) -> Any:
     """Return an array, or a buffer of which so many rows count, after ``new`` was written to a part of it.
 
@@ -165,16 +153,24 @@ def line_of_put(value: Any, rows: int | None, selection: Selection, new: Source,
             own = new
     if new.rows is not None and own is None:
         return None  # its rows are another axis
-    is_of_buffer = rows is not None
-    if has_many_rows(selection) and (is_of_buffer or _has_room_for_lengths(selection, value)):
-        written = _rows_to_write(value, rows, selection, own)
-    elif new.rows is None and not (is_of_buffer and _has_rows_elsewhere(selection)):
-        written = selection.in_array(value.shape)
-        written = None if written.is_long else written
-    else:
-        written = None
+    written = written_to(value, rows, selection, new, own)
     made = None if written is None else line_of_write(value, written, new, is_wide)
-    return of_rows(made) if is_of_buffer else made
+    return made if rows is None else of_rows(made)
+
+
+def written_to(
+    value: Any, rows: int | None, selection: Selection, new: Source, own: Source | None
+) -> Selected | None:
+    """Return what a line writes ``new`` to; None where no line does.
+
+    ``own`` is the same if it has a row for each that is written, else None.
+    """
+    written = selection.in_array(value.shape)
+    if _is_by_rows(value, rows, selection, written):
+        return _rows_to_write(value, rows, selection, own)
+    if new.rows is not None or (rows is not None and _has_rows_elsewhere(selection)):
+        return None
+    return None if written.is_long else written
 
 
 _NUMBERS = frozenset([bool, int, float, complex])
@@ -195,7 +191,7 @@ def _rows_to_write(value: Any, rows: int | None, selection: Selection, own: Sour
     if is_of_rows_alone(selection, value.shape):
         numbers = (positions.start, positions.step, len(positions))
         if own is not None:
-            return Selected(Positions(numbers), _RowsToWrite(None), selection.shape)
+            return Selected(Positions(numbers), _EACH_ITS_OWN, selection.shape)
         if positions.step == -1:
             numbers = (positions[-1], 1, len(positions))
         return Selected(Positions(numbers), _RowsToWrite(window_of(positions, value)), selection.shape)

@@ -31,7 +31,6 @@ from ._selecting import (
 )
 from ._slices import (
     first,
-    has_many_rows,
     is_broadcast_to,
     is_of_rows_alone,
     one_written,
@@ -75,7 +74,7 @@ def _value_with_room(given: Any) -> Any:
 def write_selection(array: Array, selection: Selection, new: Any) -> None:
     """Write an array, rows or a number to what is selected of an array that has a buffer."""
     given = _given(new, array._current_with_room)
-    selects_rows = has_many_rows(selection) and is_of_rows_alone(selection, array.shape)
+    selects_rows = selection.has_many_rows and is_of_rows_alone(selection, array.shape)
     if not is_broadcast_to(given.shape, selection.shape):
         array._replace_rows(put, selection, _exact_of(new, given))  # which raises
     elif selects_rows:

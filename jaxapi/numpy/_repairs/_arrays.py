@@ -665,6 +665,8 @@ def _extreme(name):
     def of_axis(a: Array, axis=None, keepdims=False, where: Array = None, **options):
         options |= {} if where is None else {"where": where}
         axis = tuple(axis) if isinstance(axis, list) else axis
+        if name.startswith("arg") and axis is not None:
+            axis = operator.index(axis)
         if not jnp.iscomplexobj(a):
             return getattr(jaxapi, name)(a, axis=axis, keepdims=keepdims, **options)
         refuse(not a.size and not options, ValueError, f"zero-size array to {name}, which has no identity")

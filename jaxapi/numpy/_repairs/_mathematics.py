@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any as Array
 
 import jax
@@ -47,6 +48,7 @@ def _cumulative(name):
 
     def of_axis(a: Array, axis=None, dtype=None):
         a, axis = on_flat(a, axis)
+        axis = np.lib.array_utils.normalize_axis_index(operator.index(axis), a.ndim)
         if dtype is None:
             some_elements = a[:0] if a.ndim else a  # whose sum has the dtype of all elements
             dtype = total(some_elements).dtype
@@ -333,13 +335,14 @@ def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
     if dtype.kind == "i":
         unwrapped = _unwrapped_integers(p.astype(dtype), integer_steps.astype(dtype), discont, period)
         return jnp.moveaxis(unwrapped, -1, axis)
-    steps = as_floats(integer_steps)
+    dtype = float_dtype(p) if type(period) in (int, float) else result_dtype(p, period)
+    steps = cast(integer_steps, dtype)
     half = period / 2
     wrapped_steps = (steps + half) % period - half
     wrapped_steps = jnp.where((wrapped_steps == -half) & (steps > 0), half, wrapped_steps)
     is_small = jnp.abs(integer_steps) < (half if discont is None else discont)
     corrections = jnp.where(is_small, 0, wrapped_steps - steps).cumsum(-1)
-    p = as_floats(p)
+    p = cast(p, dtype)
     return jnp.moveaxis(jnp.concatenate([p[..., :1], p[..., 1:] + corrections], -1), -1, axis)
 
 

@@ -38,17 +38,23 @@ _MODES = [
 ]
 
 
+_OPTIONS = {"constant": "constant_values", "linear_ramp": "end_values"}
+_OPTIONS |= dict.fromkeys(_STATISTICS, "stat_length")
+_OPTIONS |= dict.fromkeys(("reflect", "symmetric"), "reflect_type")
+
+
 def pad(array: Array, pad_width, mode="constant", **kwargs):
     if isinstance(mode, str) and mode not in _MODES:
         raise ValueError(f"mode {mode!r} is not supported: NumPy's are {', '.join(_MODES)}")
+    if not callable(mode):
+        unsupported = kwargs.keys() - {_OPTIONS.get(mode)}
+        refuse(unsupported, ValueError, f"unsupported keyword arguments for mode {mode!r}: {unsupported}")
     if isinstance(pad_width, dict):
         pad_width = _widths_of_axes(pad_width, array.ndim)
     refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")
     if mode not in ("constant", "empty") and not array.size:
         _refuse_to_extend_nothing(array, pad_width)
     if mode == "linear_ramp":
-        unsupported = kwargs.keys() - {"end_values"}
-        refuse(unsupported, ValueError, f"unsupported keyword arguments for mode {mode!r}: {unsupported}")
         return _with_ramps(array, pad_width, **kwargs)
     if mode == "constant" and array.dtype.kind == "i":
         _check_constants(array.dtype, **kwargs)
@@ -57,11 +63,9 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
     if callable(mode):
         return _by_function(array, pad_width, mode, kwargs)
     if mode in _STATISTICS:
-        unsupported = kwargs.keys() - {"stat_length"}
-        refuse(unsupported, ValueError, f"unsupported keyword arguments for mode {mode!r}: {unsupported}")
         return _with_statistics(array, pad_width, mode, **kwargs)
     is_repeated = mode in ("edge", "wrap") or (mode in ("reflect", "symmetric") and _is_even(**kwargs))
-    if is_repeated and not (mode in ("edge", "wrap") and kwargs):
+    if is_repeated:
         return _by_positions(array, pad_width, mode)
     if mode in ("reflect", "symmetric") and kwargs == {"reflect_type": "odd"}:
         return _by_odd_reflections(array, pad_width, mode)

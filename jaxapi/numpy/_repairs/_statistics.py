@@ -557,6 +557,13 @@ _cov = _correlated(_covariance, "bias", "ddof")
 _corrcoef = _correlated(_correlation)
 
 
+def _check_weights(name, weights, sample_count):
+    refuse(weights.ndim > 1, RuntimeError, f"cannot handle multidimensional {name}")
+    text = f"incompatible numbers of samples and {name}: {sample_count} and {weights.size}"
+    refuse(weights.shape != (sample_count,), RuntimeError, text)
+    refuse_values(jnp.any(weights < 0), ValueError, f"{name} cannot be negative")
+
+
 def cov(
     m: Array,
     y: Array = None,
@@ -568,12 +575,13 @@ def cov(
     dtype=None,
 ):
     refuse(ddof is not None and ddof != int(ddof), ValueError, "ddof must be integer")
+    sample_count = m.shape[-1] if rowvar or m.ndim < 2 else m.shape[0]
     if fweights is not None:
         refuse_values(jnp.any(fweights != jnp.round(fweights)), TypeError, "fweights must be integer")
         fweights = fweights.astype(int)
-    for name, weights in {"fweights": fweights, "aweights": aweights}.items():
-        if weights is not None:
-            refuse_values(jnp.any(weights < 0), ValueError, f"{name} cannot be negative")
+        _check_weights("fweights", fweights, sample_count)
+    if aweights is not None:
+        _check_weights("aweights", aweights, sample_count)
     given = [weights for weights in (fweights, aweights) if weights is not None]
     if given and given[0].shape == given[-1].shape:
         are_all_zero = ~jnp.any(math.prod(given))
@@ -697,7 +705,7 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     refuse(minlength is None, TypeError, "'NoneType' object cannot be interpreted as an integer")
     refuse(minlength < 0, ValueError, "'minlength' must not be negative")
     text = f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'"
-    refuse(x.size and x.dtype.kind not in "iub", TypeError, text)
+    refuse(x.dtype.kind not in "iub", TypeError, text)
     length = None  # which JAX refuses for what is traced
     if x.size and not is_traced(x):
         with x64_on():
@@ -708,7 +716,8 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     if weights is not None:
         unlike = weights.shape != x.shape
         refuse(unlike, ValueError, "The weights and list don't have the same length.")
-        refuse(jnp.iscomplexobj(weights), TypeError, "Cannot cast array data from complex to float64")
+        is_complex = jnp.iscomplexobj(weights) and x.size
+        refuse(is_complex, TypeError, "Cannot cast array data from complex to float64")
     if not x.size:
         return jnp.zeros(minlength, default_dtype(int))
     return _counts_of(x, weights, minlength, length, dtype)
