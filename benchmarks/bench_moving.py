@@ -7,6 +7,7 @@ anew. Columns:
 - `first list`: to make the first `NeighborList` of a number of atoms, with all that it compiles, in ms;
   `next list`: of seven atoms less; `list`: once more;
 - `update`, `step`: `NeighborList` where it is kept; `update, anew`, `step, anew`: where it is built;
+- `gradient`: `jax.grad` of an energy of the candidates of a list that is kept;
 - `graph`, `graph step`: `KDTree(points, cell=cell).radius_graph(r, max_edges=)` in each step;
 - `jax-md ...`: the same of jax-md's sparse list, in the cube.
 
@@ -49,6 +50,11 @@ def force_of(vectors, is_edge, receivers, n):
     return jax.ops.segment_sum(pull[:, None] * vectors, receivers, n, indices_are_sorted=True)
 
 
+def energy_of(lengths):
+    """Return the energy of soft spheres, 0 at the cutoff and beyond."""
+    return jnp.sum(jnp.maximum(1 - lengths / CUTOFF, 0) ** 2)
+
+
 def milliseconds(program, *inputs):
     return round(1e-3 * median_us(lambda: program(*inputs)), 4)
 
@@ -83,6 +89,10 @@ def ours(positions, cell):
         is_edge = (pairs.receivers < len(positions)) & (jnp.sum(vectors**2, axis=1) <= CUTOFF**2)
         return neighbors, force_of(vectors, is_edge, pairs.receivers, len(positions))
 
+    def energy(positions, neighbors):
+        pairs = neighbors.update(positions).candidates(fill_value=CUTOFF)
+        return energy_of(pairs.distances)
+
     @jax.jit
     def graph_of(positions):
         return KDTree(positions, cell=cell).radius_graph(CUTOFF, max_edges=most)
@@ -105,6 +115,7 @@ def ours(positions, cell):
         "update": milliseconds(update, neighbors, positions),
         "edges of a list": milliseconds(jax.jit(lambda neighbors: neighbors.edges()), neighbors),
         "step": milliseconds(step, neighbors, positions),
+        "gradient": milliseconds(jax.jit(jax.grad(energy)), positions, neighbors),
         "update, anew": milliseconds(update, neighbors, far),
         "step, anew": milliseconds(step, neighbors, far),
         "graph": milliseconds(graph_of, positions),
@@ -132,10 +143,18 @@ def of_jax_md(positions, side):
         is_edge = (receivers < len(positions)) & (jnp.sum(vectors**2, axis=1) <= CUTOFF**2)
         return neighbors, force_of(vectors, is_edge, receivers, len(positions))
 
+    def energy(positions, neighbors):
+        neighbors = neighbors.update(positions)
+        receivers, senders = neighbors.idx
+        vectors = jax.vmap(displacement)(positions[senders], positions[receivers])
+        squares = jnp.where(receivers < len(positions), jnp.sum(vectors**2, axis=1), CUTOFF**2)
+        return energy_of(jnp.sqrt(squares))
+
     update = jax.jit(lambda neighbors, positions: neighbors.update(positions))
     return {
         "jax-md update": milliseconds(update, neighbors, positions),
         "jax-md step": milliseconds(step, neighbors, positions),
+        "jax-md gradient": milliseconds(jax.jit(jax.grad(energy)), positions, neighbors),
         "jax-md update, anew": milliseconds(update, neighbors, far),
         "jax-md step, anew": milliseconds(step, neighbors, far),
     }

@@ -35,7 +35,7 @@ from ._mesh import _moving
 from ._mesh._layout import MeshLayout, layout_now
 from ._mesh._placement import placed_as_points
 from ._results import NeighborGraph, PeriodicNeighborGraph, filled
-from ._tree._slopes import without_slopes
+from ._tree._slopes import rows_of, without_slopes
 
 __all__ = ["NeighborList"]
 
@@ -890,7 +890,7 @@ def _coordinates_of(points: _Points, pairs: _Pairs) -> list:
     if not n:
         return [jnp.zeros(len(pairs.senders))] * m
     starts, cell = _receivers_of(points, pairs)
-    ends = points.positions[jnp.minimum(pairs.senders, n - 1)]
+    ends = rows_of(points.positions, pairs.senders)
     coordinates = []
     for axis in range(m):
         coordinate = ends[:, axis].astype(FLOAT64) - starts[:, axis].astype(FLOAT64)
@@ -932,8 +932,8 @@ def _sloped(distances, points: _Points, edges: _Pairs):
 
 def _receivers_of(points: _Points, pairs: _Pairs) -> tuple:
     """Return where the receivers are (e, m), and the cell of each, or of all."""
-    rows = jnp.minimum(pairs.receivers, len(points.positions) - 1)
     cell = points.cell
     if cell is not None and cell.ndim == 3:
+        rows = jnp.minimum(pairs.receivers, len(points.positions) - 1)
         cell = cell[jnp.clip(points.ids[rows], 0, len(cell) - 1)]
-    return points.positions[rows], cell
+    return rows_of(points.positions, pairs.receivers), cell

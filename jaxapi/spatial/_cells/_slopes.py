@@ -13,7 +13,7 @@ from ..._core._programs import compiled
 from ..._core._quotients import root, rounded
 from ..._core._typing import Array
 from .._tree._powers_of_two import exponent_of, times_power_of_two
-from .._tree._slopes import norms
+from .._tree._slopes import norms, rows_of
 from ._points import ImagePoints
 
 __all__ = ["ImageRows", "displacements", "lengths_of", "sum_in_order", "vectors_to", "with_image_slopes"]
@@ -35,7 +35,7 @@ def vectors_to(data, x, cell, images: ImageRows):
     images are many cells long, float32 would lose digits. Every program rounds them alike.
     """
     is_row = images.rows < data.shape[0]
-    points = data.astype(FLOAT64)[jnp.where(is_row, images.rows, 0)]
+    points = rows_of(data.astype(FLOAT64), images.rows)
     vectors = points - x.astype(FLOAT64)[:, None, :]
     if cell is not None:
         cell = cell.astype(FLOAT64) if cell.ndim == 2 else cell.astype(FLOAT64)[:, None]
