@@ -285,8 +285,9 @@ def _are_edges(senders, receivers, distances, shifts, count) -> Array:
     is_missing = (receivers == largest) & (senders == largest)
     if shifts is not None:
         is_missing = is_missing & (shifts == 0).all(axis=-1)
-    is_full = (count >= size)[..., None] & (distances == 0)
-    return ~is_missing | is_full | (count == size)[..., None]
+    is_full = count == size
+    is_to_itself = (count > size)[..., None] & (distances == 0)
+    return ~is_missing | is_full[..., None] | is_to_itself
 
 
 def _first(size: int, counts) -> Array:
