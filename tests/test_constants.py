@@ -52,6 +52,16 @@ def test_repeated_numbers_are_the_numbers(compiled, x64):
                     assert np.asarray(result).tobytes() == exact.tobytes(), number
 
 
+def test_masked_arrays_are_refused_as_by_jit(compiled):
+    """Also the second time, when the same elements without a mask are kept."""
+    program = compiled(jnp.add)
+    masked = np.ma.masked_array(X, [True, False, False, False])
+    for _ in range(2):
+        program(X, masked.data)
+        with pytest.raises(ValueError, match="masked arrays are not supported"):
+            program(X, masked)
+
+
 def test_numbers_are_kept_from_their_second_use_on(compiled):
     x = jnp.asarray(X)
     program = compiled(jnp.clip)

@@ -100,8 +100,8 @@ def _is_number(x: Any) -> bool:
     """Whether a value is one that `jax.jit` sends to the device, and small: none that it makes narrower."""
     if type(x) in _PYTHON:
         return True
-    if not isinstance(x, (np.ndarray, np.generic)):
-        return False
+    if type(x) is not np.ndarray and not isinstance(x, np.generic):
+        return False  # of a subclass JAX tells whether it takes it: not of masked arrays
     return x.nbytes <= _SMALL and x.dtype.isnative and (x.dtype not in WIDE or x64_mode())
 
 

@@ -43,7 +43,7 @@ def refuse(is_bad, error, text):
 
 
 def mode_of_positions(mode) -> str:
-    """Return what is done with positions out of bounds, by name: NumPy's C code takes numbers, too."""
+    """Return what is done with positions out of bounds, by name: NumPy's C code takes 0, 1 and 2, too."""
     if mode is None:
         return "raise"
     if isinstance(mode, str):
@@ -51,7 +51,10 @@ def mode_of_positions(mode) -> str:
         refuse(not is_known, ValueError, f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
         return mode
     refuse(isinstance(mode, bool), TypeError, "clipmode must be a name or a number, got a bool")
-    return {0: "clip", 1: "wrap"}.get(operator.index(mode), "raise")
+    names = {0: "clip", 1: "wrap", 2: "raise"}
+    number = operator.index(mode)
+    refuse(number not in names, ValueError, f"clipmode must be 0, 1 or 2, or a name, got {mode}")
+    return names[number]
 
 
 def as_number(length):

@@ -564,7 +564,7 @@ def _written(settings: _Settings) -> bytes:
             "a program with a NeighborList of points on several devices cannot be exported: its devices are "
             "those of this process"
         )
-    return json.dumps(settings[:4]).encode()
+    return json.dumps([settings.cutoff, settings.skin, settings.periodic, settings.engine]).encode()
 
 
 def _read(written) -> _Settings:

@@ -11,6 +11,7 @@ from .._core._dtypes import x64_for
 from .._core._programs import compiled, eagerly_unless_traced
 from .._core._typing import Array
 from ._csr import query_numbers
+from ._tree._slopes import without_slopes
 
 __all__ = ["FixedNeighbors", "FixedPairs", "NeighborGraph", "Neighbors", "PeriodicFixedNeighbors"]
 __all__ += ["NearestNeighbors", "PeriodicNeighborGraph", "PeriodicNeighbors", "PeriodicPairs", "filled"]
@@ -144,7 +145,7 @@ class NeighborGraph(NamedTuple):
     @property
     def mask(self) -> Array:
         """Where there is an edge, (e,)."""
-        return _mask_of_edges(self.senders, self.receivers, None, self.count)
+        return _mask_of_edges(self, None)
 
     @property
     def did_buffer_overflow(self) -> Array:
@@ -256,7 +257,7 @@ class PeriodicNeighborGraph(NamedTuple):
     @property
     def mask(self) -> Array:
         """Where there is an edge, (e,)."""
-        return _mask_of_edges(self.senders, self.receivers, self.shifts, self.count)
+        return _mask_of_edges(self, self.shifts)
 
     @property
     def did_buffer_overflow(self) -> Array:
@@ -264,25 +265,29 @@ class PeriodicNeighborGraph(NamedTuple):
         return self.count > self.senders.shape[-1]
 
 
-def _mask_of_edges(senders, receivers, shifts, count) -> Array:
+def _mask_of_edges(graph, shifts) -> Array:
     """Tell where there is an edge, (e,)."""
-    with eagerly_unless_traced(receivers), x64_for(receivers.dtype):
-        return _are_edges(senders, receivers, shifts, count)
+    senders, receivers, distances, count = graph[:4]
+    distances = without_slopes(distances)
+    with eagerly_unless_traced(receivers, distances), x64_for(receivers.dtype, distances.dtype):
+        return _are_edges(senders, receivers, distances, shifts, count)
 
 
 @compiled
-def _are_edges(senders, receivers, shifts, count) -> Array:
-    """Tell where there is an edge, and not n in the place of a row: the largest row where it is one.
+def _are_edges(senders, receivers, distances, shifts, count) -> Array:
+    """Tell where there is an edge, and not n in the place of its rows: the largest row where it is one.
 
-    Where edges were left out, nothing tells whether the largest row is n: an edge of a point to itself, which
-    looks like one that is missing, then counts as left out.
+    Where edges were left out there may be no n, and the largest row be a point's: an edge from it to itself
+    then is 0 long.
     """
     size = receivers.shape[-1]
     largest = receivers.max(axis=-1, keepdims=True, initial=0)
     is_missing = (receivers == largest) & (senders == largest)
     if shifts is not None:
         is_missing = is_missing & (shifts == 0).all(axis=-1)
-    return ~is_missing | (count == size)[..., None]
+    is_full = count == size
+    is_to_itself = (count > size)[..., None] & (distances == 0)
+    return ~is_missing | is_full[..., None] | is_to_itself
 
 
 def _first(size: int, counts) -> Array:

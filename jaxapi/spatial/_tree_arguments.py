@@ -354,7 +354,8 @@ def row_numbers(indices, batch: tuple[int, ...]):
             f"the shape of indices must begin with {batch}, that of x without its last axis, "
             f"got {indices.shape}"
         )
-    return indices
+    # The number of points is to be compared with them, which fewer bits may not hold.
+    return indices.astype(np.int32) if indices.dtype.itemsize < 4 else indices
 
 
 def check_rows(rows, n: int) -> None:

@@ -77,6 +77,25 @@ def test_displacements_are_the_shortest_in_a_periodic_box():
         tree.displacements(QUERIES[0], 1.0)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_displacements_to_rows_of_few_bits(radius_engine, dtype):
+    points = np.arange(2000.0)[:, None] * 10
+    tree = KDTree(points)
+    rows = np.array([[0, 1, 127]], dtype)
+    for given in (rows, jax.numpy.asarray(rows)):
+        assert tree.displacements(points[:1], given).tolist() == [[[0.0], [10.0], [1270.0]]]
+    by_jit = jax.jit(tree.displacements)(points[:1], rows)
+    assert by_jit.tolist() == [[[0.0], [10.0], [1270.0]]]
+
+
+def test_edges_of_points_to_themselves_where_others_were_left_out(radius_engine):
+    tree = KDTree(np.arange(5.0)[:, None] * 10)
+    graph = tree.radius_graph(1.0, loop=True, max_edges=3)
+    assert graph.senders.tolist() == graph.receivers.tolist() == [0, 1, 2]
+    assert graph.mask.tolist() == [True] * 3
+    assert int(graph.count) == 5
+
+
 @pytest.mark.thorough("lax")
 def test_results_tell_queries_and_overflow(radius_engine):
     tree = KDTree(POINTS)

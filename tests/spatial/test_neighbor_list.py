@@ -306,6 +306,27 @@ def test_several_lists_outside_of_jit_in_float32():
             assert_edges(graph, moved[item])
 
 
+@pytest.mark.parametrize("cell", [None, np.eye(3) * 4])
+def test_what_is_there_of_a_list_without_enough_room(cell):
+    """Pads are no edges, and what is there is one."""
+    with jax.enable_x64(True):
+        x = np.random.default_rng(14).random((20, 3)) * 2
+        make = jax.jit(lambda x: NeighborList(x, CUTOFF, 1.0, cell=cell, max_edges=60))
+        neighbors = make(x)
+        assert bool(neighbors.did_buffer_overflow)
+        graph = neighbors.edges()
+        assert bool(graph.did_buffer_overflow)
+        mask = np.asarray(graph.mask)
+        assert 0 < mask.sum() < 60
+        np.testing.assert_array_equal(mask, np.asarray(graph.senders) < 20)
+        columns = [graph.receivers, graph.senders]
+        if cell is not None:
+            columns += list(graph.shifts.T)
+        found = set(map(tuple, np.column_stack(columns)[mask].tolist()))
+        edges, _ = all_edges(x, CUTOFF, cell=cell)
+        assert found <= set(map(tuple, edges[:, : len(columns)].tolist()))
+
+
 def test_several_lists_outside_of_vmap():
     """What a batch of lists is asked there, and how it gets more room."""
     with jax.enable_x64(True):

@@ -166,7 +166,10 @@ def inserted(arr, positions, values, axis):
     count = positions.shape[0]
     order = jnp.argsort(positions)
     places = positions.at[order].add(jnp.arange(count, dtype=positions.dtype))
-    is_old = jnp.ones(arr.shape[axis] + count, bool).at[places].set(False)
+    length = arr.shape[axis]
+    if not length:  # JAX takes nothing from no elements
+        arr = jnp.zeros((*arr.shape[:axis], 1, *arr.shape[axis + 1 :]), arr.dtype)
+    is_old = jnp.ones(length + count, bool).at[places].set(False)
     old = jnp.take(arr, jnp.cumsum(is_old, dtype=positions.dtype) - 1, axis, mode="clip")
     return old.at[(slice(None),) * axis + (places,)].set(new)
 
@@ -636,6 +639,8 @@ def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):
     refuse(is_huge, TypeError, "an integer beyond 64 bits is no choice: pass a float")
     if type(default) is int and any(jnp.issubdtype(jnp.asarray(x).dtype, jnp.inexact) for x in choicelist):
         default = float(default)
+    elif type(default) is int and result_dtype(*choicelist) == np.uint64:
+        default = np.uint64(default)  # which raises for a number that it does not hold
     dtype = result_dtype(*choicelist, default)
     choicelist = [_choice(choice, dtype) for choice in choicelist]
     chosen = _choice(default, dtype, casting="unsafe")
