@@ -35,13 +35,13 @@ from ._mesh import _moving
 from ._mesh._layout import MeshLayout, layout_now
 from ._mesh._placement import placed_as_points
 from ._results import NeighborGraph, PeriodicNeighborGraph, filled
+from ._searcher import EDGES_AT_FIRST
 from ._tree._slopes import rows_of, without_slopes
 
 __all__ = ["NeighborList"]
 
 FLOAT64 = np.dtype(np.float64)
 MOST_TURNS = 2.0**20  # of a point around the cell, since the last build
-PAIRS_AT_FIRST = 1 << 12  # that there is room for before their number is known, on several devices
 EDGE_BYTES = 20  # of two rows and three numbers of a shift
 
 
@@ -622,7 +622,7 @@ def _built(points: _Points, settings: _Settings, max_edges: int | None) -> _Buil
     if max_edges is None and layout is None:
         pairs, needed = _all_found(tree, reach)
     else:
-        pairs, needed = find(tree, reach, max_edges or PAIRS_AT_FIRST)
+        pairs, needed = find(tree, reach, max_edges or EDGES_AT_FIRST)
         if not is_traced(needed) and (max_edges is None or int(needed) > max_edges):
             pairs, needed = find(tree, reach, _room_for(int(needed)))
     with eagerly_unless_traced(needed):

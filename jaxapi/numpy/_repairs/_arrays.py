@@ -233,7 +233,8 @@ def union1d(ar1: Array, ar2: Array):
 
 def _dtype_with_numbers(*arrays):
     """Return the dtype of arrays of which some were made of Python's numbers, which give way to others."""
-    return result_dtype(*[x.dtype.type(0).item() if x.weak_type else x for x in arrays])
+    operands = [x.dtype.type(0).item() if x.weak_type else x for x in arrays]
+    return result_dtype(*operands)
 
 
 def setdiff1d(ar1: Array, ar2: Array, assume_unique=False):
