@@ -23,8 +23,18 @@ def _with_sign_of_zero_jvp(primals: Any, tangents: Any) -> Any:
     return with_sign_of_zero(*primals), tangents[0]
 
 
+@jax.custom_jvp
 def with_positive_zeros(x: Array) -> Array:
-    """Return numbers without negative zeros, as NumPy's sums have none, which begin with 0."""
+    """Return numbers without negative zeros, as NumPy's sums have none, which begin with 0.
+
+    Their derivatives are those of the numbers. JAX's own, of both parts of a complex number, fail where x64
+    mode is off when they are transposed.
+    """
     if jnp.iscomplexobj(x):
         return jax.lax.complex(with_positive_zeros(x.real), with_positive_zeros(x.imag))
     return with_sign_of_zero(x, np.False_)
+
+
+@with_positive_zeros.defjvp
+def _with_positive_zeros_jvp(primals: Any, tangents: Any) -> Any:
+    return with_positive_zeros(*primals), tangents[0]
